@@ -30,10 +30,10 @@ def overview() -> str:
     parts = [
         "# Functions",
         "",
-        "The view `sparkwire_functions` has the same in SQL: signature, meaning, example, and since which version. Spark's own",
-        "`DESCRIBE FUNCTION EXTENDED` prints `N/A` for every function that is written in Python.",
+        "You find every SQL function with its result. The view `sparkwire_functions` lists them in SQL: signature, meaning,",
+        "example and first version. Spark's own `DESCRIBE FUNCTION EXTENDED` prints `N/A` for every Python function.",
         "",
-        "Examples read the view `sparkwire_samples`, whose one row holds [these bytes](samples.md).",
+        "The examples read the view `sparkwire_samples`. It has one row with [these bytes](samples.md).",
         "",
     ]
     for format in FORMATS:
@@ -50,7 +50,7 @@ def exceptions() -> str:
     """Every exception of the package, with what it is and what it derives from."""
     about, *_ = (inspect.getdoc(errors) or "").partition("\n\n    try:")
     example, *rest = (inspect.getdoc(errors) or "")[len(about) :].strip("\n").split("\n\n")
-    parts = ["# Exceptions", "", "Generated from `sparkwire.errors` by `make docs`.", "", *_paragraph(about), ""]
+    parts = ["# Exceptions", "", *_paragraph(about), ""]
     parts += ["```python", textwrap.dedent(example), "```", ""]
     for paragraph in rest:
         parts += [*_paragraph(paragraph), ""]
@@ -67,7 +67,7 @@ def functions(format: Format) -> str:
     parts = [
         f"# {format.title}: functions",
         "",
-        f"The format itself: [{format.title}](../formats/{format.name}.md).",
+        f"This page describes the SQL functions. For the bytes that they read, see [the format](../formats/{format.name}.md).",
         "",
     ]
     for function in format.functions:
@@ -95,7 +95,7 @@ def _releases(function: Function) -> list[str]:
 
 def samples() -> str:
     """The bytes that the examples read."""
-    parts = ["# Samples", "", "The columns of the view `sparkwire_samples`, in hexadecimal.", ""]
+    parts = ["# Samples", "", "You find the columns of the view `sparkwire_samples`, in hexadecimal.", ""]
     for name, sample in SAMPLES.items():
         parts += [f"## {name}", "", "```text", *textwrap.wrap(sample.hex(), HEX), "```", ""]
     return "\n".join(parts)
@@ -118,13 +118,20 @@ def source_page(
     written: Sequence[Option],
 ) -> str:
     """A data source: its options and its columns, those that only who names them gets, and the options of writing."""
-    parts = [f"# {source.NAME}", "", "How to use it: [files and streams as tables](../guide/files.md).", ""]
-    parts += ["## Options of reading", "", *_options(source.OPTIONS)]
-    parts += ["", "## Options of writing", "", *_options(written)]
+    about = "This page lists the options and columns. To use the source, see [files and streams as tables](../guide/files.md)."
+    parts = [f"# {source.NAME}", "", about, ""]
+    parts += ["## Options for reading", "", *_options(source.OPTIONS)]
+    parts += ["", "## Options for writing", "", *_options(written)]
     parts += ["", "## Columns", "", "| column | type | meaning |", "|---|---|---|"]
     parts += [f"| `{name}` | `{sql_name(type)}` | {cell(docs[name])} |" for name, type in types.items()]
     if on_request:
-        parts += ["", "Only where `columns` names them:", "", "| column | type | meaning |", "|---|---|---|"]
+        parts += [
+            "",
+            "You get these columns only if `columns` names them:",
+            "",
+            "| column | type | meaning |",
+            "|---|---|---|",
+        ]
         parts += [f"| `{name}` | `{sql_name(type)}` | {cell(docs[name])} |" for name, type in on_request.items()]
     return "\n".join([*parts, ""])
 
@@ -132,9 +139,9 @@ def source_page(
 def cluster_page() -> str:
     """The tables of a cluster, with their columns."""
     parts = ["# Tables of a cluster", ""]
-    parts += ["How to use them: [read a Kafka cluster's disks](../guide/kafka-storage.md#a-cluster-from-its-disk).", ""]
     parts += [
-        "`sparkwire.kafka.cluster(spark, path)` has each table as a DataFrame. `DESCRIBE` shows the same comments.",
+        "This page lists the columns of the DataFrames that `sparkwire.kafka.cluster(spark, path)` returns. `DESCRIBE` shows",
+        "the same comments. To use them, see [read a Kafka cluster's disks](../guide/kafka-storage.md#a-cluster-from-its-disk).",
         "",
     ]
     for name, table in TABLES.items():

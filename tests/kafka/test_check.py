@@ -234,7 +234,7 @@ def test_a_segment_is_missing(logs: Path) -> None:
         path.unlink()
     [finding] = kafka.check(str(logs)).findings
     assert (finding.file, finding.action) == (f"{34:020}.log", "serve")
-    assert "to 33 are in no segment: one is missing, if the topic is not compacted" in finding.why
+    assert "to 33 are in no segment: one is missing, unless the topic is compacted" in finding.why
     (logs / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 40\n")
     assert said(logs) == []
 

@@ -156,7 +156,7 @@ def test_a_torn_tail_is_cut_off_and_said(
     data = log.read_bytes()
     log.write_bytes(data + (data[:80] if isinstance(tail, str) else tail))
     assert sparkwire.kafka.cluster(spark, str(tmp_path)).partitions.collect() == whole
-    assert f"from byte {len(data)} on it cannot be read" in caplog.text
+    assert f"is unreadable from byte {len(data)} on" in caplog.text
 
 
 def test_corruption_before_valid_records_is_no_tail(spark: SparkSession, run: Path, tmp_path: Path) -> None:

@@ -290,7 +290,7 @@ def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
     if valid < len(rows):
         torn = rows[valid]
         _log.warning(
-            "%s: from byte %s on it cannot be read (%s), as where its copy was made while a broker wrote: it is read up to there",
+            "%s is unreadable from byte %s on (%s), as after a copy from a running broker: reading ends there",
             torn["file"], torn["position"], torn["corrupt"],
         )  # fmt: skip
     return rows[:valid]

@@ -139,7 +139,7 @@ def _leaving(folder: Folder, job: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        _log.warning("%s is left, and may be deleted: %s", folder.shown(f"{SIDE}/{job}"), error)
+        _log.warning("%s remains, and you may delete it: %s", folder.shown(f"{SIDE}/{job}"), error)
 
 
 def _close(folder: Folder, job: str) -> None:

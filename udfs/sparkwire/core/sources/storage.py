@@ -371,7 +371,7 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
         name = str(error.filename)
         if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
             raise error
-        _LOG.warning("%s is skipped: you do not have permission to read it", name)
+        _LOG.warning("skipped %s: you do not have permission to read it", name)
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
@@ -464,7 +464,7 @@ def steady(plan: Callable[[], Planned]) -> Planned:
         try:
             return plan()
         except (FileReplaced, FileGone):
-            _LOG.info("files were replaced after they were listed: they are listed again")
+            _LOG.info("files changed after the listing: the source lists them again")
     return plan()
 
 

@@ -90,7 +90,7 @@ def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
         yield Finding(SIDE, "", "serve", what)
     for name in sorted({file.partition("/")[0] for file in files if "/" in file} - set(_OTHER_FOLDERS)):
         if partition_of(name) == (None, None):
-            yield Finding(name, "", "reject", "a directory here is named <topic>-<partition>")
+            yield Finding(name, "", "reject", "the name of a directory must be <topic>-<partition>")
 
 
 def _checkpoint(folder: Folder, name: str) -> dict[str, int]:

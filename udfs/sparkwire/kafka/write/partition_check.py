@@ -161,7 +161,7 @@ class PartitionLoader:
                 METADATA, "stray", "without the id of its topic a broker takes the directory for a stray"
             )
         elif not match:
-            yield self._finding(METADATA, "reject", "it has to say 'version: 0' and 'topic_id: <id>', a line each")
+            yield self._finding(METADATA, "reject", "it must have the lines 'version: 0' and 'topic_id: <id>'")
         elif self._cluster is not None and self._cluster.topics.get(match[1].decode()) != topic:
             known = next((id for id, name in self._cluster.topics.items() if name == topic), None)
             has = "has no such topic" if known is None else f"knows topic {topic} by the id {known}"
@@ -208,7 +208,7 @@ class PartitionLoader:
         for swap in swaps:
             yield from self._covered(swap)
         for swap in swaps:
-            yield self._finding(swap, "restore", "it belongs to an interrupted compaction: it gets its name")
+            yield self._finding(swap, "restore", "it belongs to an interrupted compaction: the broker renames it")
             self._stored[swap.removesuffix(_SWAP)] = swap
 
     def _covered(self, swap: str) -> Iterator[Finding]:
@@ -222,14 +222,14 @@ class PartitionLoader:
         for file in [
             file for file in self._stored if begin <= (-1 if _offset(file) is None else _offset(file) or 0) < end
         ]:
-            yield self._finding(file, "delete", f"{swap} has what it had")
+            yield self._finding(file, "delete", f"its records are in {swap}")
             del self._stored[file]
 
     def _orphans(self) -> Iterator[Finding]:
         for file in list(self._stored):
             stem, dot, suffix = file.partition(".")
             if f"{dot}{suffix}" in _OF_SEGMENT and f"{stem}.log" not in self._stored:
-                yield self._finding(file, "delete", "its segment is not there")
+                yield self._finding(file, "delete", "its segment is missing")
                 del self._stored[file]
 
     # -- segments
@@ -250,12 +250,14 @@ class PartitionLoader:
                 )
             elif looked_at and scan.back is not None and self._rejects(log, base, interval):
                 if at_once:
-                    yield self._finding(log, "reject", f"offsets go back at byte {scan.back}: no index can be built")
+                    yield self._finding(
+                        log, "reject", f"offsets go back at byte {scan.back}: a broker cannot build an index"
+                    )
                 else:
                     yield self._finding(
                         log,
                         "truncate",
-                        f"offsets go back at byte {scan.back}: it is emptied, as no index can be built",
+                        f"offsets go back at byte {scan.back}: a broker empties it, because it cannot build an index",
                     )
                     end = 0
             elif scan.back is not None:
@@ -272,7 +274,7 @@ class PartitionLoader:
                 elif scan.stops and log == logs[-1]:
                     yield self._finding(log, "reject", f"at byte {scan.end} {what}, where a broker looks for its end")
                 else:
-                    yield self._finding(log, "serve", f"at byte {scan.end} {what}, and nobody looks")
+                    yield self._finding(log, "serve", f"at byte {scan.end} {what}, which a broker does not check")
             last = self._next(log, base, scan) if not looked_at else scan.last + 1 if end else base
             self._loaded.append(_Loaded(log, base, scan, end if looked_at else scan.size, max(base, last)))
             if looked_at and end < scan.size and not at_once:
@@ -305,7 +307,7 @@ class PartitionLoader:
                 )
                 continue
             if file not in self._stored:
-                yield self._finding(file, "rebuild", "it is not there")
+                yield self._finding(file, "rebuild", "it is missing")
                 continue
             data = self._read(file) or b""
             entries = _entries(data, width)
@@ -314,7 +316,7 @@ class PartitionLoader:
             elif len(entries) and int(entries[-1, -1 if width == TIME_INDEX.size else 0]) < 0:
                 yield self._finding(file, action, f"its last entry is below offset {base}")
             elif len(entries) and not scan.size:
-                yield self._finding(file, action, "it has entries, and its segment has none")
+                yield self._finding(file, action, "it has entries, but its segment has none")
         file = f"{stem}.txnindex"
         data = self._read(file) or b""
         last = TXN_INDEX["last_offset"]
@@ -363,11 +365,11 @@ class PartitionLoader:
                 yield self._finding(
                     after.log,
                     "serve",
-                    f"offsets {before.next} to {after.base - 1} are in no segment: one is missing, if the topic is not compacted",
+                    f"offsets {before.next} to {after.base - 1} are in no segment: one is missing, unless the topic is compacted",
                 )
             elif before.next > after.base:
                 yield self._finding(
-                    after.log, "serve", f"{before.log} goes up to offset {before.next - 1}, where this one has begun"
+                    after.log, "serve", f"{before.log} ends at offset {before.next - 1}, after the start of this one"
                 )
 
     def _snapshots(self) -> Iterator[Finding]:
@@ -379,7 +381,9 @@ class PartitionLoader:
             if file in strays and file not in kept:
                 yield self._finding(file, "delete", "no segment begins there")
             elif (Producers(pa.array([self._read(file)], pa.binary())).errors != OK).any():
-                yield self._finding(file, "rebuild", "it is corrupt: what it knew of producers is read from the log")
+                yield self._finding(
+                    file, "rebuild", "it is corrupt: the broker reads the state of producers from the log"
+                )
 
     def _epochs(self, topic: str | None) -> Iterator[Finding]:
         text = self._read(EPOCHS)
@@ -387,7 +391,7 @@ class PartitionLoader:
             return
         entries = entries_of(text)
         if entries is None:
-            yield self._finding(EPOCHS, "reject", "it is corrupt; without it a broker starts")
+            yield self._finding(EPOCHS, "reject", "it is corrupt; delete it, and a broker starts")
             return
         kept: list[tuple[int, int]] = []
         for epoch, offset in entries:
@@ -397,7 +401,9 @@ class PartitionLoader:
         end = self._loaded[-1].next if self._loaded else self._start
         leader_epoch = self._leader_epoch(topic)
         if kept != list(entries):
-            yield self._finding(EPOCHS, "truncate", "leader epochs and their offsets have to ascend: those before go")
+            yield self._finding(
+                EPOCHS, "truncate", "leader epochs and their offsets must ascend: a broker drops those before"
+            )
         elif any(offset >= end for _, offset in kept):
             yield self._finding(
                 EPOCHS, "truncate", f"it has epochs that begin at offset {end}, the log's end, or after it"

@@ -104,7 +104,7 @@ WRITE_OPTIONS: Final = (
         options.text,
         "",
         "the log that the rows come from, a path as `kafka_log` reads it. Each of its partitions keeps its start and its end. "
-        "`overwrite` also empties a partition of which no row is left. Default: the log that `kafka_log` has read, without this",
+        "`overwrite` also empties a partition without remaining rows. Default: the log that `kafka_log` has read, without this",
     ),
     Option(
         "startOffset",
