@@ -37,9 +37,12 @@ def main(chosen: list[str]) -> int:
 def keep(result: dict[str, list[Row]]) -> None:
     """Write docs/benchmarks.md and its picture."""
     machine = f"{platform.machine()}, checksums by {compiled_isa().name}, Python {platform.python_version()}"
-    parts = ["# Benchmarks", "", f"One run of `make bench`, {date.today()}, on {machine}.", ""]
-    parts += ["A ratio is the median over rounds in which both ran in turn, with its lowest and highest round."]
-    parts += ["Where the work is short each ran some times in its turn before it was timed, as in a stream."]
+    parts = ["# Benchmarks", "", "You see how fast sparkwire is, beside a peer in the same run.", ""]
+    parts += [f"This is one run of `make bench`, {date.today()}, on {machine}.", ""]
+    parts += [
+        "A ratio is the median of several rounds, with the lowest and the highest. In each round, both run in turn."
+    ]
+    parts += ["For short work, each runs several times before the measurement, as in a stream."]
     parts += ["", "![ratios](benchmarks.png)", ""]
     for group, rows in result.items():
         parts += [f"## {group}", "", table(rows), ""]

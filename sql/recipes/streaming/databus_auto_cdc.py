@@ -1,8 +1,8 @@
 """The current table of Databus events as a declarative pipeline: definitions for `spark-pipelines run` of Spark 4.2 or later.
 
-Reads ``events(stream STRING, position, event BINARY)``, a stream of whole windows. Keeps ``current_rows``: Spark's AUTO CDC takes
-of each key the change with the highest scn, of one scn the last, in whatever order they come and however often; a DELETE removes
-its key. Its table must be of a connector with row-level operations (Iceberg; Delta 4.4 has none that Spark knows of).
+It reads ``events(stream STRING, position, event BINARY)``, a stream of whole windows, and keeps ``current_rows``. For each key,
+Spark's AUTO CDC keeps the change with the highest SCN, and within one SCN the last one. The order of arrival and repetitions do
+not matter. A DELETE removes its key. The target needs a connector with row-level operations: Iceberg, but not Delta 4.4.
 """
 
 import pyspark.sql.functions as F
@@ -16,7 +16,7 @@ spark = SparkSession.active()
 
 @pipelines.temporary_view
 def changes() -> DataFrame:
-    """Every change with its key, one sequence to order them by, and whether it deletes."""
+    """Every change with its key, the sequence that orders it, and whether it is a DELETE."""
     valid = spark.readStream.table("events").where(W.dbus_is_valid("event"))
     return valid.where(W.dbus_src_id("event") >= 0).select(
         "stream",
