@@ -165,10 +165,9 @@ def split_events(
         pos, previous = first, layout.NO_VARIANT
         while pos < end:
             size = end - pos
-            variant, error = stream_header(data, pos, size, previous, sums)
-            if error == OK:
-                after = min(pos + event_kernels.total_length(data, pos, size, variant), end)
-                error = body_error(data, pos, size, variant, scratch)
+            variant, error, length = next_event(data, pos, size, previous, sums, scratch)
+            if length > 0:
+                after = min(pos + length, end)
                 previous = variant
             else:
                 after = next_header(data, pos, end, previous, sums)
@@ -179,6 +178,42 @@ def split_events(
             k += 1
             pos = after
         ends[i + 1] = k
+
+
+@kernel
+def next_event(
+    data: Bytes, start: int, size: int, previous: int, sums: RangeSums, scratch: PartSpans
+) -> tuple[int, int, int]:
+    """The event at a place of a stream: its variant, the first error, and its length, 0 if its header is not valid [bytes]."""
+    length = _valid_v1(data, start, size, previous)
+    if length > 0:
+        return previous, OK, length
+    variant, error = stream_header(data, start, size, previous, sums)
+    if error != OK:
+        return variant, error, int64(0)
+    error = body_error(data, start, size, variant, scratch)
+    return variant, error, event_kernels.total_length(data, start, size, variant)
+
+
+@kernel
+def _valid_v1(data: Bytes, start: int, size: int, previous: int) -> int:
+    """The length of a valid V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
+
+    Nearly all events are such. They take a fifth of the time of the general way.
+    """
+    if (previous != layout.V1_BIG and previous != layout.V1_LITTLE) or size < layout.V1_LONG_HEADER:
+        return int64(0)
+    if u8(data, start) != 0 or event_kernels.key_type(data, start, previous) != layout.LONG_KEY:
+        return int64(0)
+    length = event_kernels.total_length(data, start, size, previous)
+    if length < layout.V1_LONG_HEADER or length > size:
+        return int64(0)
+    # The header first: a wrong length must not cost a checksum of all the bytes that it covers.
+    first, end = event_kernels.header_first(previous), layout.V1_LONG_HEADER
+    if int64(crc32_raw(data, start + first, end - first)) != event_kernels.stored_header_crc(data, start, previous):
+        return int64(0)
+    value = int64(crc32_raw(data, start + end, length - end))
+    return length if value == event_kernels.stored_value_crc(data, start, previous) else int64(0)
 
 
 @kernel

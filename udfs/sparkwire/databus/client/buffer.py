@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import binary_of, empty
-from sparkwire.databus import event_kernels, layout, stream
+from sparkwire.databus import layout, stream
 from sparkwire.databus.client.page import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of
-from sparkwire.databus.layout import LONG_KEY, NO_VARIANT, V1_BIG, V1_LITTLE, V1_LONG_HEADER, V2_KEY
+from sparkwire.databus.layout import NO_VARIANT, V2_KEY
 from sparkwire.databus.parts import PartSpans, one_row
-from sparkwire.kernels import Bytes, Ints, crc32_raw, field_reader, int64, kernel, u8, variant_of
+from sparkwire.kernels import Bytes, Ints, field_reader, kernel, variant_of
+from sparkwire.kernels.checksums.crc import CRC32_RAW
+from sparkwire.kernels.checksums.range_crc import RangeSums, range_sums
 
 UNSEEN: Final = -1
 
@@ -132,14 +134,20 @@ def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
     ends, scns, timestamps = (empty(most + 1, np.int64) for _ in range(3))
     src_ids, partitions = empty(most, np.int32), empty(most, np.int16)
     columns = (scns, src_ids, partitions, timestamps)
-    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, one_row())
+    sums = range_sums(CRC32_RAW, 0, buffer.size)
+    count, error = walk(binary_of(whole).data, buffer.size, ends, columns, sums, one_row())
     events = pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(ends[: count + 1]), buffer])
     return Split(events, EventColumns(*(column[:count] for column in columns)), error)
 
 
 @kernel
 def walk(
-    data: Bytes, size: int, ends: Ints, columns: tuple[npt.NDArray[Any], ...], scratch: PartSpans
+    data: Bytes,
+    size: int,
+    ends: Ints,
+    columns: tuple[npt.NDArray[Any], ...],
+    sums: RangeSums,
+    scratch: PartSpans,
 ) -> tuple[int, int]:
     """Where the events end and what the dispatcher needs of them, up to the first that is not valid.
 
@@ -149,41 +157,11 @@ def walk(
     ends[0] = 0
     while pos < size:
         left = size - pos
-        length = intact_v1(data, pos, left, variant)
-        if length == 0:
-            variant = stream.stream_variant(data, pos, left, variant)
-            checks = 1 if variant != NO_VARIANT and event_kernels.header_crc_ok(data, pos, left, variant) else 0
-            error = event_kernels.header_error(data, pos, left, variant, checks)
-            if error == OK:
-                error = stream.body_error(data, pos, left, variant, scratch)
-            if error != OK:
-                return count, error
-            length = event_kernels.total_length(data, pos, left, variant)
+        variant, error, length = stream.next_event(data, pos, left, variant, sums, scratch)
+        if error != OK:
+            return count, error
         _read_columns(data, pos, left, variant, columns, count)
         pos += length
         count += 1
         ends[count] = pos
     return count, OK
-
-
-@kernel
-def intact_v1(data: Bytes, start: int, size: int, previous: int) -> int:
-    """The length of a valid V1 event with a LONG key in the byte order of the one before, 0 for any other [bytes].
-
-    Nearly all events are such, and the byte order need not be found out again.
-    """
-    if (previous != V1_BIG and previous != V1_LITTLE) or size < V1_LONG_HEADER or u8(data, start) != 0:
-        return int64(0)
-    if event_kernels.key_type(data, start, previous) != LONG_KEY:
-        return int64(0)
-    length = event_kernels.total_length(data, start, size, previous)
-    if length < V1_LONG_HEADER or length > size:
-        return int64(0)
-    first = event_kernels.header_first(previous)
-    header = int64(crc32_raw(data, start + first, V1_LONG_HEADER - first))
-    value = int64(crc32_raw(data, start + V1_LONG_HEADER, length - V1_LONG_HEADER))
-    if header != event_kernels.stored_header_crc(data, start, previous) or value != event_kernels.stored_value_crc(
-        data, start, previous
-    ):
-        return int64(0)
-    return length
