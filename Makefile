@@ -45,16 +45,20 @@ types: $(READY)
 imports: $(READY)
 	$(BIN)/lint-imports
 
-# Those that need neither Java nor processes of their own.
+# Those that need neither Java nor processes of their own. The folders left out need Java, and some of their modules a newer
+# Spark than the oldest one.
+UNIT := --ignore=tests/spark --ignore=tests/docs -m "not jvm and not process"
 unit: $(READY)
-	$(PYTEST) -m "not jvm and not process"
+	$(PYTEST) $(UNIT)
 
 # The same, on the oldest that pyproject.toml allows, and on the newest with Numba's pre-releases; each in a .venv of its own.
+# The oldest that go together, then of these the package's own: what they need in turn is as new as the tools of development.
 USERS := spark registry tiered picture
 EXTRAS := spark,registry,tiered,picture,dev
+OLDEST := build/uv/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 $(USERS:%=--extra %)
 unit-oldest: build/uv
-	build/uv/bin/uv pip compile --quiet --no-deps --resolution lowest-direct --python-version 3.11 $(USERS:%=--extra %) \
-		--output-file build/oldest.txt pyproject.toml
+	$(OLDEST) --output-file build/together.txt pyproject.toml
+	$(OLDEST) --no-deps --constraint build/together.txt --output-file build/oldest.txt pyproject.toml
 	build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/oldest
 	build/uv/bin/uv pip install --quiet --python build/oldest/bin/python --constraint build/oldest.txt --editable '.[$(EXTRAS)]'
 	$(MAKE) unit READY= BIN=build/oldest/bin

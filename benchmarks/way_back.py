@@ -98,7 +98,7 @@ def without_spark(size: int, path: Path) -> Timing:
     schema = {"topic": "bench", "partition": 0, "timestamp_ms": 1_600_000_000_000, "key": b"key", "value": bytes(size)}
     columns = {name: pa.array([value] * per) for name, value in schema.items()}
     batches = [
-        pa.record_batch({"offset": pa.array(np.arange(first, first + per))} | columns)
+        pa.RecordBatch.from_pydict({"offset": pa.array(np.arange(first, first + per))} | columns)
         for first in range(0, total // size, per)
     ]
     asked = write_log.write_of({"path": str(path)}, batches[0].schema, overwrite=False)

@@ -21,6 +21,7 @@ from sparkwire.avro.recursive_json import LARGEST, RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
+from tests.support.arrow import with_dicts
 from tests.support.oracles import avro as oracle
 
 DATA = 6  # a schema
@@ -35,7 +36,7 @@ def read(schema: Any, rows: list[bytes | None], reader: Any = None) -> Decoded:
 
 def values(schema: Any, rows: list[bytes | None], reader: Any = None) -> list[Any]:
     decoded = read(schema, rows, reader)
-    result: list[Any] = decoded.column.to_pylist(maps_as_pydicts="strict")
+    result: list[Any] = with_dicts(decoded.column)
     return result
 
 

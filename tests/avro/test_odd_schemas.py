@@ -21,6 +21,7 @@ from sparkwire.avro.typed_values import typed
 from sparkwire.datahub.tuple_rows import row_schema
 from tests.avro.test_hostile_schemas import twice
 from tests.avro.test_resolution import enum, field, record
+from tests.support.arrow import with_dicts
 from tests.support.avro_versions import decimal, logical, written
 
 A = record(field("a", "int"), name="A")
@@ -31,7 +32,7 @@ def rows_of(reader: Any, rows: Sequence[tuple[Any, bytes | None]]) -> list[dict[
     values = pa.array([data for _, data in rows], pa.binary())
     columns, errors = reader.rows(payloads.of_column(values, pa.array([key for key, _ in rows])))
     names = [field.name for field in reader.fields_renamed(["_error_"])]
-    columns = [*(column.to_pylist(maps_as_pydicts="strict") for column in columns), errors.to_pylist()]
+    columns = [*(with_dicts(column) for column in columns), errors.to_pylist()]
     return [dict(zip([*names, "_error_"], row, strict=True)) for row in zip(*columns, strict=True)]
 
 

@@ -14,6 +14,7 @@ from fastavro.read import SchemaResolutionError
 from sparkwire.avro import payloads, typed_rows
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import RowsReader
+from tests.support.arrow import with_dicts
 from tests.support.avro_versions import Versions, differences, random_value, read_by_fastavro, written
 
 
@@ -39,7 +40,7 @@ def judged(reader: RowsReader, schemas: list[Any], rows: list[tuple[int, bytes]]
     result = pa.StructArray.from_arrays(columns, fields=reader.fields)
     result.validate(full=True)
     bad = 0
-    reported = result.to_pylist(maps_as_pydicts="strict")
+    reported = with_dicts(result)
     for value, row, error in zip(expected, reported, errors.to_pylist(), strict=True):
         wrong = differences(value, row, result.type)
         silent = [path for path in wrong if not covered(path, error)]
@@ -83,7 +84,7 @@ def run_readers(seeds: range, mixed: float) -> Counter[str]:
         writer, reader = Versions(chance, mixed).writer_and_reader()
         data = [written(writer, random_value(chance, writer)) for _ in range(6)]
         values, errors = read_as(writer, reader, data)
-        for datum, row, error in zip(data, values.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
+        for datum, row, error in zip(data, with_dicts(values), errors, strict=True):
             reported = (seed, error, row, writer, reader)
             try:
                 expected = read_by_fastavro(datum, writer, reader)

@@ -15,6 +15,7 @@ from sparkwire.avro import payloads, typed_rows
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.base.sqltype import sql_name
 from tests.support import ROOT
+from tests.support.arrow import with_dicts
 from tests.support.avro_versions import decimal, logical, written
 
 PAGE = (ROOT / "docs" / "avro.md").read_text("utf-8")
@@ -119,4 +120,4 @@ def test_the_line(line: list[str]) -> None:
             assert (result.to_pylist(), errors.to_pylist()) == ([None], ["BAD_FIELD: f"])
         else:
             assert errors.to_pylist() == [None]
-            assert spelt(result.to_pylist(maps_as_pydicts="strict")[0]) == read
+            assert spelt(with_dicts(result)[0]) == read

@@ -16,6 +16,7 @@ EVENT = SAMPLES["event"]
 SEQUENCE = FUNCTIONS["dbus_sequence"]
 PARTITION = FUNCTIONS["dbus_key_partition"]
 NOT_UTF8 = b"\xff\xfe"
+VIEW = pa.binary_view() if hasattr(pa, "binary_view") else pa.binary()  # from pyarrow 16 on
 
 
 def text(data: bytes, rows: int = 1) -> pa.Array:
@@ -27,7 +28,7 @@ COLUMNS: dict[str, Any] = {
     "a chunked array": pa.chunked_array([[EVENT, None], [], [EVENT]], pa.binary()),
     "a chunk": pa.chunked_array([[EVENT, None, EVENT]], pa.binary()),
     "a table's column": pa.table({"x": pa.array([EVENT, None, EVENT])})["x"],
-    "a view": pa.array([EVENT, None, EVENT], pa.binary_view()),
+    "a view": pa.array([EVENT, None, EVENT], VIEW),
     "a dictionary": pa.array([EVENT, None, EVENT], pa.binary()).dictionary_encode(),
     "a list": [EVENT, None, EVENT],
     "a tuple": (EVENT, None, EVENT),
@@ -49,10 +50,10 @@ def test_nested() -> None:
     writer = FUNCTIONS["to_dbus_event"]
     expected = writer.decode(pa.array([{"key_long": 5, "value": b"v"}]))
     assert writer.decode([{"key_long": 5, "value": b"v"}]) == expected
-    views = pa.StructArray.from_arrays([pa.array([5]), pa.array([b"v"], pa.binary_view())], ["key_long", "value"])
+    views = pa.StructArray.from_arrays([pa.array([5]), pa.array([b"v"], VIEW)], ["key_long", "value"])
     assert writer.decode(views) == expected
     records = FUNCTIONS["to_kafka_records"]
-    large = pa.array([[{"value": b"a"}]], pa.large_list(pa.struct([("value", pa.binary_view())])))
+    large = pa.array([[{"value": b"a"}]], pa.large_list(pa.struct([("value", VIEW)])))
     assert records.decode(large, [0], ["none"], [2]).is_valid().to_pylist() == [True]
 
 

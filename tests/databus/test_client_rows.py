@@ -19,6 +19,7 @@ from sparkwire.databus.client.result import Result
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.task import REPORT, Consumption, callback_rows, consume_streams, source_ids
 from sparkwire.errors import ConsumerFailedError, CorruptEventError
+from tests.support.arrow import with_column
 from tests.support.client_streams import checkpoint_json, end, event, random_stream, regress, window
 from tests.support.dispatch_replay import golden_sources
 
@@ -163,7 +164,7 @@ def test_a_damaged_event_is_never_skipped() -> None:
     [batch] = sorted_batches({"a": data}, 1000)
     broken = bytearray(data[:61])
     broken[20] ^= 1
-    bad = batch.set_column(2, "event", pa.array([bytes(broken), data[61:]]))
+    bad = with_column(batch, "event", pa.array([bytes(broken), data[61:]]))
     with pytest.raises(CorruptEventError, match=r"^stream a has an event that cannot be read \(HEADER_CRC_MISMATCH\)"):
         list(consume_streams([bad], plan(Consumer())))
     [_, rows] = callback_rows([bad], {}, 1 << 30)

@@ -21,7 +21,7 @@ def windows(first: int, count: int) -> list[bytes]:
 
 def write(path: Path, events: list[bytes], overwrite: bool = False, **options: str) -> None:
     """What a job of one task does."""
-    batch = pa.record_batch({"event": pa.array(events, pa.binary())})
+    batch = pa.RecordBatch.from_pydict({"event": pa.array(events, pa.binary())})
     asked = write_events.write_of({"path": str(path)} | options, batch.schema, overwrite)
     job = uuid.uuid4().hex[:12]
     write_events.begin(asked, job)

@@ -134,7 +134,7 @@ def test_memory_that_may_change_is_scanned_anew() -> None:
 def received(blobs: list[bytes]) -> pa.RecordBatch:
     """A batch as it comes over a wire, in memory that Arrow calls immutable."""
     sink = pa.BufferOutputStream()
-    batch = pa.record_batch({"blob": pa.array(blobs, pa.binary())})
+    batch = pa.RecordBatch.from_pydict({"blob": pa.array(blobs, pa.binary())})
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
     return next(iter(pa.ipc.open_stream(sink.getvalue().to_pybytes())))

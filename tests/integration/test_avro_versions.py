@@ -25,6 +25,7 @@ import pyspark
 from sparkwire.avro import typed_rows
 from sparkwire.avro.schemas import schemas_of
 from tests.avro.test_versions import covered, judged, read_as, run_pairs, run_readers
+from tests.support.arrow import with_dicts
 from tests.support.avro_versions import Versions, differences, random_value, without_units, written
 
 PAIRS = 10_000
@@ -124,7 +125,7 @@ def test_readers_schemas_equal_java() -> None:
     kinds: Counter[str] = Counter()
     for (writer, reader, data), values in zip(pairs, java(pairs), strict=True):
         result, errors = read_as(writer, reader, data)
-        for expected, row, error in zip(values, result.to_pylist(maps_as_pydicts="strict"), errors, strict=True):
+        for expected, row, error in zip(values, with_dicts(result), errors, strict=True):
             reported = (error, expected, row, writer, reader)
             if isinstance(expected, Exception):
                 kinds["error in both" if error else "array that is a union's default"] += 1

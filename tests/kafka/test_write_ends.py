@@ -16,7 +16,7 @@ from sparkwire.kafka.files.extents import extent_of
 from sparkwire.kafka.write import write_log
 from tests.kafka.test_write_log import Row, batch, files, read, rows_of, write
 from tests.support import kafka_cases as golden
-from tests.support.arrow import ask
+from tests.support.arrow import ask, with_column
 
 
 def extents(path: Path) -> dict[str, tuple[int, int]]:
@@ -31,7 +31,7 @@ def marked(rows: list[Row], source: Path | str, committed: bool = False, **more:
     """Rows as `kafka_log` gives them to Spark: their columns say where they come from."""
     given = batch(rows or rows_of(1)).slice(0, len(rows))
     for name, column in more.items():
-        given = given.append_column(name, column)
+        given = with_column(given, name, column)
     text = origin.written(origin.origin_of([str(source)], "", "", committed))
     metadata = {origin.METADATA: text}
     fields = [field.with_metadata(metadata) if field.name in origin.MARKED else field for field in given.schema]
@@ -241,8 +241,8 @@ def test_records_before_the_start_are_not_written_again(tmp_path: Path) -> None:
     ("rows", "sentence"),
     [
         (lambda rows, at: marked(rows, at, is_transactional=pa.array([True, False])), "it is part of a transaction"),
-        (lambda rows, _: batch(rows).append_column("is_transactional", pa.array([False, True])), "part of a transaction"),
-        (lambda rows, _: batch(rows).append_column("hidden", pa.array([None, "ABORTED"])), "hidden says that its"),
+        (lambda rows, _: with_column(batch(rows), "is_transactional", pa.array([False, True])), "part of a transaction"),
+        (lambda rows, _: with_column(batch(rows), "hidden", pa.array([None, "ABORTED"])), "hidden says that its"),
     ],
 )  # fmt: skip
 def test_rows_whose_outcome_is_not_known_are_refused(

@@ -21,8 +21,32 @@ def plain(answers: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of a query's batches."""
-    result = list(batches)
-    return plain(pa.Table.from_batches(result).to_struct_array()) if result else []
+    result = [batch.to_struct_array() for batch in batches]
+    return plain(pa.chunked_array(result)) if result else []
+
+
+def with_dicts(column: pa.Array) -> list[Any]:
+    """The rows with each map as a dict; a key that a map has twice fails."""
+
+    def converted(value: Any, type: pa.DataType) -> Any:
+        if value is None:
+            return None
+        if pa.types.is_map(type):
+            assert len({key for key, _ in value}) == len(value), value
+            return {key: converted(item, type.item_type) for key, item in value}
+        if pa.types.is_list(type):
+            return [converted(item, type.value_type) for item in value]
+        if pa.types.is_struct(type):
+            return {field.name: converted(value[field.name], field.type) for field in type}
+        return value
+
+    return [converted(value, column.type) for value in column.to_pylist()]
+
+
+def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    """The batch and the column, which replaces one of the same name."""
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True)) | {name: column}
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
 def with_integers(type: pa.DataType) -> pa.DataType:

@@ -81,7 +81,7 @@ class KafkaLog:
         }
         if not job.keeps:
             del columns["offset"]
-        return pa.record_batch(columns)
+        return pa.RecordBatch.from_pydict(columns)
 
     def is_there(self, top: Path) -> bool:
         return any(top.glob(f"{TOPIC}-*/*.log"))
@@ -112,7 +112,7 @@ class EventFiles:
         columns = {"event": pa.array(events, pa.binary())}
         if name:
             columns["stream"] = pa.array([name] * len(events))
-        return pa.record_batch(columns)
+        return pa.RecordBatch.from_pydict(columns)
 
     def is_there(self, top: Path) -> bool:
         return any(SIDE not in str(file) for file in top.rglob("*.bin"))

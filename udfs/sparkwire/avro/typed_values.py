@@ -57,7 +57,20 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
         raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}")
-    return decoded.column.to_pylist(maps_as_pydicts="lossy")[0]
+    return with_dicts(decoded.column.to_pylist()[0], decoded.column.type)
+
+
+def with_dicts(value: Any, type: pa.DataType) -> Any:
+    """A value as Arrow has it in Python, with each map as a dict: of a key twice the last value counts."""
+    if value is None:
+        return None
+    if pa.types.is_map(type):
+        return {key: with_dicts(item, type.item_type) for key, item in value}
+    if pa.types.is_list(type):
+        return [with_dicts(item, type.value_type) for item in value]
+    if pa.types.is_struct(type):
+        return {field.name: with_dicts(value[field.name], field.type) for field in type}
+    return value
 
 
 def encoded(column: pa.Array, schema: str) -> pa.Array:

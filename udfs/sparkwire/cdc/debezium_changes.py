@@ -130,7 +130,7 @@ def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, 
 def _positions(batch: pa.RecordBatch) -> pa.Array:
     """The positions in the source. A snapshot's row without a position gets one before all others."""
     positions = batch["position"]
-    first = pa.scalar(dict.fromkeys(POSITION.names), POSITION)
+    first = pa.scalar({part.name: None for part in POSITION}, POSITION)
     unplaced = pc.and_(positions.is_null(), pc.equal(batch["op"], READ).fill_null(False))
     return pa.concat_arrays([positions, pa.array([first], POSITION)]).take(
         pc.if_else(unplaced, len(positions), pa.array(np.arange(len(positions))))

@@ -25,7 +25,7 @@ def as_order(value: Any, names: Sequence[str]) -> list[Any]:
 
     Raises ValueError if the value does not have these parts.
     """
-    if list(names) == NUMBER.names and isinstance(value, int | str | Decimal):
+    if list(names) == [part.name for part in NUMBER] and isinstance(value, int | str | Decimal):
         text = str(int(value))
         return [0 if text == "0" else len(text), "" if text == "0" else text]
     if isinstance(value, Mapping):

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import BinaryType, StructType
 
 from sparkwire.avro.payloads import Payloads, ids_as_text
@@ -20,6 +19,7 @@ from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.column_names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
+from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 from sparkwire.spark.udf import Call, best_interface, session_time_zone

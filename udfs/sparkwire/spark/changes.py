@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.avro.schemas import schemas_of
@@ -23,6 +22,7 @@ from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.debezium.change_rows import key_names
 from sparkwire.debezium.layout import UNAVAILABLE as UNAVAILABLE_VALUE
 from sparkwire.spark import datahub
+from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.debezium_messages import AvroMessages, JsonMessages, Read
 from sparkwire.spark.frames import check_binary, check_names, is_name_in, quoted
 from sparkwire.spark.message_tables import message_tables

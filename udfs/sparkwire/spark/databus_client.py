@@ -8,7 +8,6 @@ from typing import Final
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType
 from pyspark.sql.window import Window
 
@@ -18,6 +17,7 @@ from sparkwire.databus.client.rows import SCHEMA
 from sparkwire.databus.client.run import sources_of
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.task import KEYS, REPORT, Consumption, callback_rows, consume_streams, source_ids
+from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.udf import best_interface, udf
 
 Batches = Iterator[pa.RecordBatch]

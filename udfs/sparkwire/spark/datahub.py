@@ -8,13 +8,13 @@ from typing import Final
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
+from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import check_binary, others
 from sparkwire.spark.message_tables import no_columns
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from sparkwire.core.column import primitive
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.change_rows import change_rows, row_schema
 from sparkwire.debezium.table_columns import DECLARATION, declarations, latest_columns
+from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import others, with_distinct_names
 from sparkwire.spark.message_tables import no_columns
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from sparkwire.avro.inline import schemas_of_registered
@@ -23,6 +22,7 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.registry import protobuf
 from sparkwire.registry.json_schema import row_type
 from sparkwire.registry.protobuf import compiled
+from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
 

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
     InputPartition,
 )
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from sparkwire.core.sources.follow import Follower
@@ -28,6 +28,7 @@ from sparkwire.core.sources.format import Files, Sink
 from sparkwire.databus.files import databus_table, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log
 from sparkwire.kafka.write import write_log
+from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.comments import commented, with_marks
 from sparkwire.spark.garbage import freeze_gc
 from sparkwire.spark.sinks import BatchWriter, stream_writer

@@ -13,9 +13,9 @@ import pyspark.sql.functions as F
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_type
 
 from sparkwire.catalogue import FUNCTIONS
+from sparkwire.spark.arrow_types import from_arrow_type
 from sparkwire.spark.garbage import freeze_gc
 from sparkwire.spark.memory import explain_oom
 

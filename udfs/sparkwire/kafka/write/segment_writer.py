@@ -89,7 +89,8 @@ class PartitionWriter:
         """Rows that follow those before; ValueError where their offsets do not ascend."""
         if self._write.assign:
             numbers = pa.array(np.arange(self._next, self._next + rows.num_rows))
-            rows = rows.set_column(rows.schema.get_field_index("offset"), "offset", numbers)
+            columns = [numbers if name == "offset" else rows.column(name) for name in rows.schema.names]
+            rows = pa.RecordBatch.from_arrays(columns, names=rows.schema.names)
         offsets = np.asarray(rows.column("offset"))
         before = np.concatenate([[self._next - 1], offsets[:-1]])
         if (offsets <= before).any():
