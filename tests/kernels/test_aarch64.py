@@ -35,7 +35,7 @@ def test_checksum(checksum: Checksum, expected: Callable[[bytes], int]) -> None:
     assert isa is Isa.PMULL
     module = ir.Module()
     function = checksum_function(module, MACHINES[isa], checksum)
-    function.linkage = "external"  # else it is dropped, since nothing calls it
+    function.linkage = "external"  # otherwise it would be dropped, because nothing calls it
     computed = aarch64.runnable(aarch64.compiled(module), function.name)
     random = np.random.default_rng(3)
     for n in [*range(200), *random.integers(200, 9000, 40).tolist()]:

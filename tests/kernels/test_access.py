@@ -1,4 +1,4 @@
-"""Loads, stores, copies and field readers: their values, and where they read and write."""
+"""Loads, stores, copies and field readers: their values, and the positions that they read and write."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _read_rows(
         _read(data, offsets[row], offsets[row + 1] - offsets[row], variants[row], outs, row)
 
 
-def test_fields_of_rows_cut_at_every_byte() -> None:
+def test_fields_of_rows_truncated_at_every_byte() -> None:
     rows = [CONTENT[k : k + k] for k in range(45)] + [CONTENT[k : k + k] for k in range(45)]
     column = guarded_column(rows)
     data, offsets, _ = binary_of(column)

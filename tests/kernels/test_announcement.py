@@ -1,4 +1,4 @@
-"""A user who waits for a compiler is told so, once."""
+"""If compilation takes long, it is announced to the user once."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ def reported(caplog: pytest.LogCaptureFixture, *times: float) -> list[str]:
 @pytest.mark.parametrize(
     ("times", "lines"), [((), 0), ((100.0,), 0), ((100.0, 102.9), 0), ((100.0, 103.1), 1), ((100.0, 104.0, 120.0), 1)]
 )
-def test_what_takes_longer_than_three_seconds_is_said_once(
+def test_compilation_of_more_than_three_seconds_is_announced_once(
     caplog: pytest.LogCaptureFixture, times: tuple[float, ...], lines: int
 ) -> None:
     assert reported(caplog, *times) == [cache.COMPILING] * lines
 
 
-def test_workers_of_spark_say_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_of_spark_announce_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.daemon", sys)
     assert reported(caplog, 0.0, 60.0) == []
 
 
-def test_the_sentence_names_a_command_that_there_is() -> None:
+def test_the_message_names_an_existing_command() -> None:
     from sparkwire.__main__ import arguments
 
     assert "`python -m sparkwire warm`" in cache.COMPILING
     assert arguments().parse_args(["warm"]).command == "warm"
 
 
-def test_a_machine_is_cold_until_a_kernel_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_is_cold_until_a_kernel_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "directories", lambda: ())
     none, some = (cache.CachedKernels(Path(), files, files, True) for files in (0, 3))
     for kept, cold in ((None, True), (none, True), (some, False)):

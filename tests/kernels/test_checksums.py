@@ -1,4 +1,4 @@
-"""Checksums on every instruction set that can be forced here, and their constants."""
+"""Checksums on every instruction set that this machine can use, and their constants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.guard import guarded_bytes
 
 X86_512 = "+pclmul,+ssse3,+avx512f,+avx512bw,+avx512vl,+vpclmulqdq"
 
-# Published by Intel's paper and by many implementations since, in this bit order.
+# Published in Intel's paper and in many implementations, in this bit order.
 KNOWN_FOLDS = {
     gf2.IEEE: {
         128: (0x65673B4600000000, 0x9BA54C6F00000000),
@@ -118,13 +118,13 @@ print(checksums.wrong_answers())
 
 @pytest.mark.process
 @pytest.mark.skipif(compiled_isa() is Isa.PORTABLE, reason="tables have no folding constants")
-def test_notices_one_wrong_bit() -> None:
+def test_detects_one_wrong_bit() -> None:
     assert int(run_python("-c", FLIP_ONE_BIT)) > 1000
 
 
 @pytest.mark.parametrize("poly", [gf2.IEEE, gf2.CASTAGNOLI])
 def test_products(poly: int) -> None:
-    """By multiplication if any, and by bits, which any machine can."""
+    """By multiplication if available, and by bits, which works on every machine."""
     pairs = [*np.random.default_rng(5).integers(0, 1 << 32, (200, 2), np.uint32), np.array([0, 1 << 31], np.uint32)]
     for a, b in pairs:
         whole = gf2.product(gf2.reflect(int(a), 32), gf2.reflect(int(b), 32))
@@ -148,7 +148,7 @@ LIBRARIES: dict[Checksum, Callable[[bytes], int]] = {
 @pytest.mark.parametrize("checksum", LIBRARIES, ids=lambda checksum: checksum.name)
 @pytest.mark.parametrize(("first", "last"), [(0, 400_000), (1, 399_999), (63, 300_000), (1000, 1100)])
 def test_of_ranges(first: int, last: int, checksum: Checksum) -> None:
-    """Any range, in any order, noted places among its borders, is as if it were computed from the beginning."""
+    """The checksum of any range, in any order, equals a direct computation; also at stored positions."""
     chance = np.random.default_rng(last)
     data = np.frombuffer(chance.bytes(400_000), np.uint8)
     ranges = np.sort(chance.integers(first, last + 1, (500, 2)), axis=1)

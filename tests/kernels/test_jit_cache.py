@@ -1,4 +1,4 @@
-"""The kernel cache against everything that can happen to its files, in children that import a small copy of it."""
+"""The kernel cache and failures of its files, in child processes that import a small copy of it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CALL = f"{TOTAL}\nreport()"
 
 
 class House:
-    """A directory with a package ``sparkwire`` of the cache and a few kernels, and places for the cache."""
+    """A directory with a package ``sparkwire``, which has the cache and a few kernels, and with places for the cache."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -85,7 +85,7 @@ class House:
         return f"sparkwire-{os.getuid()}"
 
     def weigh(self, weight: int) -> None:
-        """Change the source of a helper, so that the result is ``weight`` times 0 + 1 + 2 + 3 + 4."""
+        """Change the source of a helper, so that the result is ``weight * (0 + 1 + 2 + 3 + 4)``."""
         (self.package / "helper.py").write_text(HELPER.format(weight=weight))
 
     def start(self, code: str, path: Path | None = None, **environment: str) -> subprocess.Popen[str]:
@@ -105,14 +105,14 @@ class House:
         )
 
     def run(self, code: str = CALL, path: Path | None = None, **environment: str) -> list[list[int]]:
-        """What a child printed: the result and how many kernels came from the cache, at each call."""
+        """Run a child process. Returns its output: the result and the number of cached kernels for each call."""
         return _printed(self.start(code, path, **environment))
 
     def files(self) -> list[Path]:
         return sorted(file for place in self.places for file in place.glob(f"{PREFIX}*/*"))
 
     def block(self, *places: int) -> None:
-        """Let a file stand where a directory would have to be: not even root can write there."""
+        """Create a file in place of a directory, so that even root cannot write there."""
         for number in places:
             shutil.rmtree(self.places[number], ignore_errors=True)
             self.places[number].parent.mkdir(exist_ok=True)
@@ -120,7 +120,7 @@ class House:
 
 
 def without_announcement(log: str) -> str:
-    """Whether compiling takes so long that it is announced is a matter of the machine."""
+    """The log without the announcement of compilation, which depends on the machine."""
     return log.replace(f"{COMPILING}\n", "")
 
 
@@ -160,7 +160,7 @@ def test_source_edited_under_a_running_process(house: House) -> None:
     assert house.run() == [[110, 0]]
 
 
-def test_other_target_and_checked_build_are_other_entries(house: House) -> None:
+def test_other_target_and_checked_build_have_separate_entries(house: House) -> None:
     code = """
 import numpy as np
 from sparkwire.work import at
@@ -190,7 +190,7 @@ for factor in (2, 3):
     assert house.files() == files
 
 
-def test_closure_without_a_key_is_refused() -> None:
+def test_closure_without_a_key_is_rejected() -> None:
     factor = 2
     with pytest.raises(TypeError, match="closure"):
 
@@ -232,7 +232,7 @@ for place in {[str(place) for place in house.places]}:
 
 
 def test_full_disk_is_read_and_not_written(house: House) -> None:
-    # A limit on the size of files fails a write half-way, as a full disk does.
+    # A limit on the file size makes a write fail in the middle, like a full disk.
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
     assert house.run(f"{limit}\n{CALL}") == [[100, 0]]
     assert house.files() == []
@@ -241,7 +241,7 @@ def test_full_disk_is_read_and_not_written(house: House) -> None:
 
 
 @pytest.mark.parametrize("damage", ["empty", "truncated", "flipped", "not ours"])
-def test_damaged_files(house: House, damage: str) -> None:
+def test_corrupt_files(house: House, damage: str) -> None:
     house.run()
     whole = {file: file.read_bytes() for file in house.files()}
     for file, content in whole.items():
@@ -311,7 +311,7 @@ forked()  # has it
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o720])
-def test_a_directory_open_to_others_is_no_place(tmp_path: Path, mode: int) -> None:
+def test_a_directory_writable_by_others_is_not_used(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     with pytest.raises(PermissionError):
         sparkwire.kernels.cache._own(tmp_path)

@@ -1,4 +1,4 @@
-"""What a worker need not load before its first result: it starts often, and each of these takes a tenth of a second."""
+"""Modules that a worker does not load before its first result. Workers start often, and each module takes 0.1 s."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ print(*sorted({"pandas", "numba.cpython.unicode", "pyspark"} & set(sys.modules))
 """
 
 
-def test_first_answer_from_a_warm_cache(tmp_path: Path) -> None:
+def test_first_result_from_a_warm_cache(tmp_path: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     assert run_python("-c", FIRST_ANSWER, environment=cache).startswith("OK\n")
     assert run_python("-c", FIRST_ANSWER, environment=cache) == "OK\n\n"

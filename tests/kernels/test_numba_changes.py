@@ -1,4 +1,4 @@
-"""Numba may change each name that the cache uses: kernels then compile, results stay right, the log has one line."""
+"""If Numba changes a name that the cache uses, kernels are compiled, results stay correct, and the log has one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.kernels.test_jit_cache import CALL, House, without_announcement
 
 pytestmark = pytest.mark.process
 
-# What is done to Numba before the package is imported, by the name that it breaks.
+# Changes to Numba before the package is imported, by the name that they break.
 BREAKS = {
     "CompileResultCacheImpl.reduce raises": "del caching.CompileResultCacheImpl.reduce",
     "CompileResultCacheImpl.reduce has one parameter": "caching.CompileResultCacheImpl.reduce = lambda one: ()",
@@ -58,7 +58,7 @@ from types import SimpleNamespace
 
 
 def called(house: House, breaks: str) -> tuple[list[int], list[str]]:
-    """What a child printed, and the lines of its log."""
+    """The output of a child process, and the lines of its log."""
     output, log = house.start(f"{IMPORTS}\n{breaks}\n{CALL}").communicate(timeout=60)
     return json.loads(output or "[]"), without_announcement(log).splitlines()
 
@@ -84,7 +84,7 @@ def test_kernels_compile_again(house: House, name: str) -> None:
     assert house.run() == [[100, 1]]
 
 
-def test_a_dispatcher_that_calls_it_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_dispatcher_with_another_signature(caplog: pytest.LogCaptureFixture) -> None:
     cache = KernelCache(test_kernels_compile, "")
     assert cache.load_overload() is None
     assert cache.load_overload((), None, flags=1) is None
@@ -103,7 +103,7 @@ def test_off_reads_and_writes_nothing(house: House) -> None:
 
 
 def test_every_private_name_is_broken() -> None:
-    """Numba's internals are named in one module, and each of them above."""
+    """One module names all of Numba's internals, and each of them is broken above."""
     kernels = Path(__file__).parents[2] / "udfs" / "sparkwire" / "kernels"
     users = {path.name for path in kernels.rglob("*.py") if "numba.core.caching" in path.read_text("utf-8")}
     assert users == {"numba_inside.py"}

@@ -1,4 +1,4 @@
-"""Ready kernels: used where the processor has all that they need, and never anything but a compile where something is wrong."""
+"""Ready kernels are used if the processor supports them. After any error, kernels are compiled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BUILT_FOR = {
 
 
 def first_call(package: Path, home: Path, **environment: str) -> tuple[int, int, str]:
-    """In a separate process: kernels that came ready, that were compiled, and what `state` says. The result is right."""
+    """Call a function in a separate process. Returns the numbers of ready and compiled kernels, and the result of `state`."""
     home.mkdir(exist_ok=True)
     given = {key: value for key, value in os.environ.items() if not key.startswith(("NUMBA_", "SPARKWIRE_", "XDG_"))}
     given |= {"PYTHONPATH": str(package), "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1", **environment}
@@ -66,7 +66,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def copied(built: Path, to: Path) -> tuple[Path, Path]:
-    """A copy to do something to: the package's folder, and that of its kernels."""
+    """A copy that a test may change: the package's folder, and that of its kernels."""
     shutil.copytree(built / "sparkwire", to / "sparkwire")
     return to, to / "sparkwire" / "ready" / f"{LEVEL.name}-{versions()}"
 
@@ -96,7 +96,7 @@ def emptied(files: list[Path]) -> None:
 
 @needs_level
 @pytest.mark.parametrize("damage", [cut, swapped, emptied])
-def test_damaged_files_are_compiled(built: Path, tmp_path: Path, damage: Callable[[list[Path]], None]) -> None:
+def test_corrupt_files_are_compiled(built: Path, tmp_path: Path, damage: Callable[[list[Path]], None]) -> None:
     package, place = copied(built, tmp_path)
     files = sorted(place.glob("*.bin"))
     damage(files)
@@ -106,7 +106,7 @@ def test_damaged_files_are_compiled(built: Path, tmp_path: Path, damage: Callabl
 
 
 @needs_level
-def test_kernels_of_other_versions_are_not_looked_at(built: Path, tmp_path: Path) -> None:
+def test_kernels_of_other_versions_are_ignored(built: Path, tmp_path: Path) -> None:
     package, place = copied(built, tmp_path)
     place.rename(place.with_name(f"{LEVEL.name}-cpython-310-numba-0.1-llvmlite-0.1"))
     loaded, compiled, said = first_call(package, tmp_path / "home")
@@ -116,7 +116,7 @@ def test_kernels_of_other_versions_are_not_looked_at(built: Path, tmp_path: Path
 
 @needs_level
 def test_a_target_that_lacks_something_compiles(built: Path, tmp_path: Path) -> None:
-    """Whoever says that Numba may not use an instruction gets no code that does."""
+    """If a setting forbids an instruction to Numba, no code uses it."""
     without = ",".join(f"+{feature}" for feature in sorted(LEVEL.features - {"avx2"}))
     loaded, compiled, said = first_call(built, tmp_path / "home", NUMBA_CPU_NAME="nehalem", NUMBA_CPU_FEATURES=without)
     assert (loaded, compiled > 0) == (0, True)
@@ -124,7 +124,7 @@ def test_a_target_that_lacks_something_compiles(built: Path, tmp_path: Path) -> 
 
 
 def test_features_that_are_masked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As a hypervisor or a container may: what LLVM reads of the processor is then less than what Numba is told."""
+    """A hypervisor or container may mask features: then LLVM detects fewer features than Numba's settings claim."""
     (tmp_path / f"{LEVEL.name}-{versions()}").mkdir()
     monkeypatch.setattr(ready, "READY", tmp_path)
     monkeypatch.setattr(ready, "_of_target", lambda features: LEVEL.features)

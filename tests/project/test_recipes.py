@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md are true: applied to a copy of the tree, they bring functions whose tests pass there."""
+"""The recipes of CONTRIBUTING.md work: applied to a copy of the tree, they add functions whose tests pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support import ROOT
 pytestmark = pytest.mark.process
 
 RECIPES = re.findall(r"### (.*?)\n.*?```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
-# What each recipe adds: a function, the sample that it reads, and what it returns for it.
+# The function that each recipe adds, the sample that it reads, and its result.
 ADDED = {
     "Add a field": ("dbus_header_length", "event_v2", 71),
     "Add a function": (
@@ -71,7 +71,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(tree: Path, *arguments: str) -> str:
-    """Python in the copy, which only a process of its own can import."""
+    """Run Python in the copy, which only a separate process can import."""
     command = [sys.executable, *arguments]
     environment = subprocess.run(
         command, cwd=tree, env={"PYTHONPATH": f"{tree}/udfs:{tree}"}, capture_output=True, text=True, check=False
@@ -92,7 +92,7 @@ def test_recipe_adds_its_function(tree: Path, title: str) -> None:
 
 
 def test_a_codec_that_is_a_name_alone(tree: Path) -> None:
-    """Nothing takes its batches for those of another codec, and nothing writes them."""
+    """Its batches are not read as those of another codec, and not written."""
     kinds, errors, named, rejected = run(tree, "-c", NAMED_ONLY).splitlines()
     assert kinds == "later 0 False False"
     assert (errors, named) == ("['UNKNOWN_CODEC']", "[None]")
@@ -100,7 +100,7 @@ def test_a_codec_that_is_a_name_alone(tree: Path) -> None:
 
 
 def test_the_tests_of_the_recipes_pass(tree: Path) -> None:
-    """Those that they bring, and those of the catalogue: complete, as promised, documented."""
+    """The recipes' tests, and the tests of the catalogue: completeness, contract, documentation."""
     brought = re.findall(r"^\+\+\+ b/(tests/\w+/test_\w+\.py)$", "\n".join(diff for _, diff in RECIPES), re.MULTILINE)
     assert brought
     run(tree, "-m", "pytest", "-q", *brought, "tests/core/test_catalogue.py", "tests/databus/test_oracle.py")

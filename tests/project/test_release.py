@@ -1,4 +1,4 @@
-"""The version, the change log and what functions say since when they are there agree."""
+"""The version, the change log and the releases in functions' docs are consistent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_of_this_package() -> None:
         ("0.2.0", LOG, "0.1.5", "", ["f is since 0.1.5, which CHANGELOG.md does not have"]),
     ],
 )
-def test_what_does_not_agree(version: str, log: str, since: str, tag: str, expected: list[str]) -> None:
+def test_inconsistencies(version: str, log: str, since: str, tag: str, expected: list[str]) -> None:
     assert faults(version, log, {"f": since}, tag) == expected
 
 

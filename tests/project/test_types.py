@@ -1,4 +1,4 @@
-"""How much of the public face a type checker of its users knows."""
+"""Type checking of the public API, from a user's view."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LEAST = 0.95
 
 
 @pytest.mark.process
-def test_the_public_face_is_typed() -> None:
+def test_the_public_api_is_typed() -> None:
     bin = Path(sys.executable).parent
     command: list[str | Path] = [bin / "basedpyright", "--ignoreexternal", "--verifytypes", "sparkwire", "--outputjson"]
-    # Its exit status says whether everything is known; it takes the packages of the first Python on the path.
+    # The exit status reports whether everything is typed. It uses the packages of the first Python on the path.
     run = subprocess.run(command, env={"PATH": str(bin)}, stdout=subprocess.PIPE, check=False)
     completeness = json.loads(run.stdout)["typeCompleteness"]
     assert completeness["exportedSymbolCounts"]["withKnownType"] > 1000
@@ -24,7 +24,7 @@ def test_the_public_face_is_typed() -> None:
 
 
 @pytest.mark.process
-def test_a_misspelt_option_is_found(tmp_path: Path) -> None:
+def test_a_misspelt_option_is_detected(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sparkwire\n"

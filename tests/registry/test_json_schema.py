@@ -1,4 +1,4 @@
-"""Column types out of JSON Schema."""
+"""Column types from JSON Schema."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_types(schema: Any, type: pa.DataType) -> None:
     assert field(schema, **{"$defs": {"point": POINT}}) == type
 
 
-def test_what_refers_back_to_itself_is_a_text() -> None:
+def test_a_recursive_type_is_a_text() -> None:
     tree = {"properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}}}
     for schema in (tree, {"$id": "http://shop/tree.json", **tree}):
         assert of(schema) == pa.struct([("name", pa.string()), ("children", pa.list_(pa.string()))])
@@ -96,12 +96,12 @@ def test_versions_together() -> None:
     "schema",
     [[], 7, {"type": 5}, {"type": "object", "properties": 5}, {"properties": {"a": {"allOf": 7}}}, {"$ref": 9}],
 )
-def test_what_is_no_schema_is_named(schema: Any) -> None:
+def test_the_error_names_an_invalid_schema(schema: Any) -> None:
     with pytest.raises(ValueError, match=r"^schema 0 is (no JSON Schema: |not of objects)"):
         of(schema)
 
 
-def test_what_has_no_columns_is_refused() -> None:
+def test_a_schema_without_columns_is_rejected() -> None:
     for schema in ({"type": "string"}, {"type": "object"}, True, {"type": "array", "items": POINT}):
         with pytest.raises(ValueError, match=r"^schema 0 is not of objects with properties"):
             of(schema)

@@ -1,4 +1,4 @@
-"""Protobuf's descriptors out of a registry's texts, and the paths of its payloads."""
+"""Descriptors from Protobuf schemas of a registry, and the paths in payloads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def registered(text: str, **references: str) -> Registered:
     return Registered(text, "schema 7 of the registry", "PROTOBUF", named)
 
 
-def test_a_file_and_what_it_imports() -> None:
+def test_a_file_and_its_imports() -> None:
     result = compiled(registered(ORDER, geo__city=CITY))
     assert result.names == {
         "0": "shop.Order",
@@ -39,7 +39,7 @@ def test_a_file_and_what_it_imports() -> None:
     assert compiled(registered("message M {}")).names == {"0": "M"}
 
 
-def test_what_is_no_file_is_named() -> None:
+def test_the_error_names_an_invalid_file() -> None:
     with pytest.raises(ValueError, match=r"^schema 7 of the registry is no Protobuf: geo/city.proto: File not found"):
         compiled(registered(ORDER))
     with pytest.raises(ValueError, match=r"^schema 7 of the registry is no Protobuf: registered.proto:1:1: Expected"):

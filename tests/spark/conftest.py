@@ -1,4 +1,4 @@
-"""What tests of several modules request."""
+"""Fixtures for tests of several modules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from tests.support.registry_server import RegistryServer, serving
 
 @pytest.fixture
 def server() -> Iterator[RegistryServer]:
-    """A schema registry, empty."""
+    """An empty schema registry."""
     with serving() as registry:
         yield registry

@@ -1,4 +1,4 @@
-"""Avro in Spark: typed functions, typed rows, and structs back to bytes."""
+"""Avro in Spark: typed functions, typed rows, and encoding of structs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_there_and_back(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    """Before Spark 4.1 there is nothing else: the same rows, whatever the session's clock."""
+    """The only interface before Spark 4.1: it returns the same rows in every time zone of the session."""
     monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
     spark.conf.set("spark.sql.session.timeZone", zone)
     avro.register_function(spark, "order_of_pandas", ORDER)
@@ -72,7 +72,7 @@ def test_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.Mon
 
 
 def test_numbers_there_and_back_over_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A column that is no STRUCT, integers that pandas makes floating point of."""
+    """A column that is not a STRUCT, with integers that pandas converts to floating point."""
     monkeypatch.setattr(spark_avro, "best_interface", lambda spark=None: "pandas")
     avro.register_function(spark, "number_of", ["null", "int"])
     df = spark.sql("SELECT * FROM VALUES (1, 7), (2, NULL) t(k, n)").coalesce(1)
@@ -138,7 +138,7 @@ def test_rows_by_a_column_and_by_a_prefix(spark: SparkSession) -> None:
     assert [(r.v, r.b, r.a) for r in by_text.take(1)] == [("1", b"\4", 2)]
 
 
-def test_a_field_takes_the_place_of_the_payload_of_its_name(spark: SparkSession) -> None:
+def test_a_field_replaces_the_payload_of_the_same_name(spark: SparkSession) -> None:
     schema = {"type": "record", "name": "R", "fields": [{"name": "value", "type": "int"}]}
     framed = spark.createDataFrame([(7, b"\0\0\0\0\1\4", "x")], "k INT, value BINARY, s STRING")
     assert [tuple(r) for r in avro.rows(framed, "value", {1: schema}).collect()] == [(7, "x", 2, "1", None)]
@@ -151,7 +151,7 @@ KINDS = {"confluent": "messages with Confluent's wire format header", "databus":
 
 
 @pytest.mark.parametrize(("taken", "has"), [("confluent", "databus"), ("databus", "confluent")])
-def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, taken: str, has: str) -> None:
+def test_a_column_of_another_wire_format_gives_a_clear_error(spark: SparkSession, taken: str, has: str) -> None:
     values = MESSAGES if has == "confluent" else [event for _, event in golden_events("window_stream")]
     df = spark.createDataFrame([(value,) for value in values], "value BINARY").coalesce(1)
     said = f"the column is {KINDS[has]}, not {KINDS[taken]}: pass wire_format='{has}'"
@@ -159,8 +159,8 @@ def test_a_column_of_another_wire_format_is_one_sentence(spark: SparkSession, ta
         avro.rows(df, "value", dict(enumerate(schemas())), wire_format=taken).collect()
 
 
-def test_what_holds_the_schemas_chooses_no_wire_format(spark: SparkSession, tmp_path: Path) -> None:
-    """The same events by a folder, a list and a mapping; and messages with ids by a folder of ids."""
+def test_the_kind_of_registry_does_not_select_the_wire_format(spark: SparkSession, tmp_path: Path) -> None:
+    """The same events with a folder, a list and a mapping; and messages with ids with a folder of ids."""
     df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
     mapping = dict(enumerate(schemas()))
     for given in (write_folder(tmp_path, "window_stream"), schemas(), mapping):
@@ -176,7 +176,7 @@ def test_what_holds_the_schemas_chooses_no_wire_format(spark: SparkSession, tmp_
 
 
 def test_a_reader_of_one_type_and_schemas_of_several(spark: SparkSession, tmp_path: Path) -> None:
-    """Of a folder it is an error, which points to `rows_by_type`; of a list or a mapping the other types are BAD_FIELD."""
+    """With a folder, this is an error that mentions `rows_by_type`. With a list or a mapping, other types are BAD_FIELD."""
     df = spark.createDataFrame([(event,) for event, _ in decoded("window_stream")], "event BINARY").coalesce(1)
     for given in (schemas(), dict(enumerate(schemas()))):
         rows = avro.rows(df, "event", given, schemas()[0], wire_format="databus")
@@ -185,7 +185,7 @@ def test_a_reader_of_one_type_and_schemas_of_several(spark: SparkSession, tmp_pa
         avro.rows(df, "event", write_folder(tmp_path, "window_stream"), schemas()[0], wire_format="databus")
 
 
-def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_rows(spark: SparkSession) -> None:
+def test_a_column_of_an_unknown_format_fails_but_a_few_corrupt_rows_do_not(spark: SparkSession) -> None:
     given = {1: schemas()[0]}
     df = spark.range(200).selectExpr("encode(concat('hello ', id), 'utf-8') value").coalesce(1)
     with pytest.raises(
@@ -199,8 +199,8 @@ def test_a_column_of_nothing_known_is_one_sentence_and_a_few_damaged_rows_are_ro
     assert {r._error_ for r in avro.rows(good, "value", given).collect()} == {"UNKNOWN_SCHEMA"}
 
 
-def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> None:
-    """Columns that were there keep their names, then those of `rows`, then fields."""
+def test_fields_with_taken_names_are_renamed(spark: SparkSession) -> None:
+    """Existing columns keep their names; then come those of `rows`, then fields."""
     fields = [{"name": name, "type": "int"} for name in ("n", "_error_", "a", "A", "_schema_id_")]
     schema = {"type": "record", "name": "R", "fields": fields}
     data = [b"\0\0\0\0\1\2\4\6\x08\x0a", b"\0\0\0\0\1", b"\0\0\0\0\2", None]
@@ -226,7 +226,7 @@ def test_fields_have_other_names_where_these_are_taken(spark: SparkSession) -> N
     assert [row["n_2"] for row in tables["R"].where("_error__2 IS NULL").collect()] == [1]
 
 
-def test_refusals(spark: SparkSession) -> None:
+def test_errors(spark: SparkSession) -> None:
     df = spark.createDataFrame([(b"", "x", 1)], "value BINARY, s STRING, a INT")
     given = {1: '{"type":"record","name":"R","fields":[{"name":"a","type":"int"}]}'}
     with pytest.raises(TypeError, match=r"^rows takes a BINARY column, and s is STRING$"):

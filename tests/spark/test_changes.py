@@ -1,4 +1,4 @@
-"""The change table of each format, and the table that it comes to: histories as each system sends them, shuffled and doubled."""
+"""The change table of each format, and its current table: histories in each system's form, shuffled and repeated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_datahub(spark: SparkSession) -> None:
 
 
 def test_databus(spark: SparkSession) -> None:
-    """Windows twice and SCN regresses, each event twice in any order, and at the end a change whose window has no end."""
+    """Repeated windows and SCN regressions, each event twice in any order, and a last change in a window without an end."""
     history = Members(4)
     sent = history.sent() + event(10**6, 40, 1, member(1, "open"), schema_id=MEMBER_ID)
     events = frame(spark, {"s": sent}).unionByName(frame(spark, {"s": sent}, 2))
@@ -57,7 +57,7 @@ def test_databus(spark: SparkSession) -> None:
 
 
 def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Path) -> None:
-    """A row a key, not a row a key and file; windows that go over files count, open ones do not."""
+    """One row for each key, also across files. Windows that span files are used, open windows are not."""
     history = Members(6)
     sent = history.sent() + event(10**6, 40, 1, member(1, "open"), schema_id=MEMBER_ID)
     pieces = [e.as_py() for e in split(sent).events]
@@ -71,7 +71,7 @@ def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Pat
     assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
 
 
-def test_what_changes_does_not_take(spark: SparkSession) -> None:
+def test_wrong_arguments(spark: SparkSession) -> None:
     df = spark.createDataFrame([(b"{}",)], "value BINARY")
     with pytest.raises(ValueError, match="expected format to be one of databus, datahub, debezium, got 'maxwell'"):
         sparkwire.changes(df, format="maxwell", table="t")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Consumers over DataFrames: order whatever the partitioning, groups, partitions, filters, foreachBatch, failures."""
+"""Consumers over DataFrames: order for any partitioning, groups, partitions, filters, foreachBatch, failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.dispatch_replay import golden_sources
 
 
 class Writing(Consumer):
-    """Notes what it is told in a file: the only thing that leaves a task but the report."""
+    """Writes its callbacks to a file, the only output of a task except the report."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.lines = folder, []  # type: Path, list[Any]
@@ -126,20 +126,20 @@ def test_a_group_and_filters_and_sources(spark: SparkSession, tmp_path: Path) ->
 
 
 class FailsAlways(Consumer):
-    """Fails at the end of its first source, each time."""
+    """Always fails at the end of its first source."""
 
     def on_end_source(self, source: str, schema: str | None) -> Result:
         raise KeyError("no such table")
 
 
-def test_a_consumer_that_fails_for_good_fails_the_query_in_one_sentence(spark: SparkSession) -> None:
+def test_a_consumer_that_always_fails_fails_the_query_with_a_clear_error(spark: SparkSession) -> None:
     with pytest.raises(PythonException) as caught:
         consume(frame(spark, {"orders": window(5, 40)}), FailsAlways())
     sentence = "the consumer of stream orders failed for good in window 5: on_end_source KeyError: 'no such table'"
     assert any(line.endswith(sentence) for line in str(caught.value).split("\n"))
 
 
-def test_a_damaged_event_fails_the_query_in_one_sentence(spark: SparkSession) -> None:
+def test_a_corrupt_event_fails_the_query_with_a_clear_error(spark: SparkSession) -> None:
     rows = [("s", 0, window(1, 40)[:61]), ("s", 1, b"\0" * 61)]
     with pytest.raises(PythonException) as caught:
         consume(spark.createDataFrame(rows, SCHEMA), Consumer())

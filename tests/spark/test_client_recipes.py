@@ -1,4 +1,4 @@
-"""The recipes of Databus streams: their windows against the dispatcher's."""
+"""The recipes for Databus streams, compared with the dispatcher's windows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.client_streams import event, random_stream, regress, window
 
 
 def run(spark: SparkSession, recipe: str, streams: dict[str, bytes], copies: int = 1) -> None:
-    """The statements of a recipe over the streams' events, each ``copies`` times."""
+    """Run the statements of a recipe over the streams' events, each repeated ``copies`` times."""
     events = frame(spark, streams)
     for _ in range(copies - 1):
         events = events.unionByName(frame(spark, streams, 2))
@@ -22,7 +22,7 @@ def run(spark: SparkSession, recipe: str, streams: dict[str, bytes], copies: int
         spark.sql(statement).collect()
 
 
-def test_the_windows_are_those_that_the_dispatcher_reports(spark: SparkSession) -> None:
+def test_the_windows_equal_those_of_the_dispatcher(spark: SparkSession) -> None:
     streams = {f"s{k}": b"".join(random_stream(Random(100 + k), 60)) for k in range(3)}
     run(spark, "databus_windows.sql", streams)
     rows = spark.sql("SELECT * FROM windows ORDER BY stream, window").collect()

@@ -1,4 +1,4 @@
-"""Everything that a user does, on Spark Connect: one process has either a classic session or one of Connect."""
+"""All features on Spark Connect, in a separate process, because a process has either a classic or a Connect session."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_typed_payloads(seen: dict[str, Any]) -> None:
     assert seen["typed_payloads"] == {"given": 21, "id": 1, "a": 21, "_schema_id_": "1", "_error_": None}
 
 
-def test_wrong_use_is_one_sentence(seen: dict[str, Any]) -> None:
+def test_wrong_use_gives_a_clear_error(seen: dict[str, Any]) -> None:
     assert seen["rejection"] == "TypeError: dbus_opcode() expected (event BINARY), got (STRING)"
 
 

@@ -1,4 +1,4 @@
-"""Images go straight into Spark's own JSON functions, however they are written."""
+"""Images of every form work with Spark's JSON functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_images_in_from_json_and_parse_json(spark: SparkSession) -> None:
     assert tuple(parsed.first() or ()) == (9007199254740993, 2, 'é😀 "q" \\ /\n')
 
 
-def test_shard_key_is_what_to_json_writes(spark: SparkSession) -> None:
+def test_shard_key_equals_to_json(spark: SparkSession) -> None:
     text = 'a"\\/\b\f\n\r\t\u0001\u001f\u007fé😀'
     escaped = "".join(f"\\u{ord(c):04x}" if ord(c) < 0x10000 else c for c in text)
     frame = spark.createDataFrame([(insert(f'{{"id": "{escaped}"}}').encode(), text)], "blob BINARY, text STRING")

@@ -1,4 +1,4 @@
-"""Debezium's rows in Spark: what crosses, what is rejected."""
+"""Debezium's rows in Spark: round trips and errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAMPLES = sparkwire.samples() / "debezium"
 
 
 def test_rows_of_a_topic(spark: SparkSession) -> None:
-    """A segment of the samples: snapshot, changes, deletes and their tombstones, typed by the embedded schemas."""
+    """A segment of the sample data: snapshot, changes, deletes with tombstones, typed by the embedded schemas."""
     log = spark.read.format("binaryFile").load(f"{SAMPLES}/shop.app.customers-0/*.log")
     sparkwire.register(spark)
     records = log.selectExpr("inline(kafka_records(content))").select("offset", "key", "value")
@@ -27,7 +27,7 @@ def test_rows_of_a_topic(spark: SparkSession) -> None:
     dead = rows.where("value IS NULL") if "value" in rows.columns else rows.where("_time_ IS NULL")
     assert dead.count() == counts["DELETE"] // 2
     plan = rows._jdf.queryExecution().toString()
-    assert plan.count("MapInArrow") == 4  # of each stage of the plan one
+    assert plan.count("MapInArrow") == 4  # one in each stage of the plan
 
 
 def test_texts_are_messages_too(spark: SparkSession) -> None:
@@ -36,7 +36,7 @@ def test_texts_are_messages_too(spark: SparkSession) -> None:
     assert (row["note"], row["_op_"], row["_after_"]["id"], row["_table_"]) == ("kept", "UPDATE", 1, "orders")
 
 
-def test_what_is_refused(spark: SparkSession) -> None:
+def test_errors(spark: SparkSession) -> None:
     messages = spark.createDataFrame([(message(),)], "value BINARY")
     rows = sparkwire.debezium.rows
     with pytest.raises(ValueError, match="no message declares the columns of the table orders: give columns"):

@@ -1,4 +1,4 @@
-"""Debezium's own messages as a change table, and what it comes to: JSON and Avro, a batch and a stream."""
+"""Debezium's messages as a change table, and its current table: JSON and Avro, batch and stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE, TOPIC = "shopdb.customers", "shop.shopdb.customers"
 
 
 def records(spark: SparkSession, variant: str, topic: str = "shop.") -> DataFrame:
-    """The messages of MariaDB in any order."""
+    """The messages of MariaDB in random order."""
     result = [message for message in golden.messages("mariadb", variant) if message.topic.startswith(topic)]
     rows = [(m.topic, m.offset, m.key, m.value, list(m.headers.items())) for m in result]
     return spark.createDataFrame(rows, RECORD).orderBy("value")
@@ -30,7 +30,7 @@ def held(table: DataFrame) -> list[tuple[object, ...]]:
     return sorted(tuple(row)[:-2] for row in table.collect())
 
 
-def test_avro_and_json_come_to_one_table(spark: SparkSession) -> None:
+def test_avro_and_json_give_the_same_table(spark: SparkSession) -> None:
     [truth] = [table for table in golden.points("mariadb")[9].tables if table.name == TABLE]
     in_avro = customers(records(spark, "avro", TOPIC), schemas=golden.schemas("mariadb"))
     in_json = customers(records(spark, "json-schemas", TOPIC))
@@ -40,7 +40,7 @@ def test_avro_and_json_come_to_one_table(spark: SparkSession) -> None:
     assert [row[0] for row in result] == sorted(int(row["id"] or 0) for row in truth.rows)
 
 
-def test_a_stream_of_avro_knows_its_columns_by_the_registry(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_of_avro_gets_its_columns_from_the_registry(spark: SparkSession, tmp_path: Path) -> None:
     records(spark, "avro", TOPIC).write.parquet(str(tmp_path / "records"))
     stream = spark.readStream.schema(RECORD).parquet(str(tmp_path / "records"))
     changes = customers(stream, schemas=Registry.of(golden.schemas("mariadb")))
@@ -53,7 +53,7 @@ def test_a_stream_of_avro_knows_its_columns_by_the_registry(spark: SparkSession,
     assert held(sparkwire.merged(spark, tmp_path / "table")) == held(sparkwire.current(batch))
 
 
-def test_tables_of_avro_are_told_apart(spark: SparkSession) -> None:
+def test_tables_in_avro_are_distinguished(spark: SparkSession) -> None:
     df = records(spark, "avro")
     changes = sparkwire.changes_by_table(df, format="debezium", key="key", schemas=golden.schemas("mariadb"))
     seen = {table.name for point in golden.points("mariadb") for table in point.tables}
@@ -61,7 +61,7 @@ def test_tables_of_avro_are_told_apart(spark: SparkSession) -> None:
     assert seen <= set(changes)
 
 
-def test_what_a_registry_does_not_say_is_one_sentence(spark: SparkSession) -> None:
+def test_a_table_missing_in_the_registry_gives_a_clear_error(spark: SparkSession) -> None:
     df = records(spark, "avro", TOPIC)
     with pytest.raises(
         ValueError, match=r"the registry\'s schemas have no table nothing, only shopdb\.\w+, shopdb\.\w+"
@@ -71,7 +71,7 @@ def test_what_a_registry_does_not_say_is_one_sentence(spark: SparkSession) -> No
         sparkwire.changes(df, format="debezium", table=TABLE, schemas=list(golden.schemas("mariadb").values()))
 
 
-def test_an_id_that_the_registry_does_not_know_is_an_error_of_its_row(spark: SparkSession) -> None:
+def test_an_unknown_id_is_an_error_of_its_row(spark: SparkSession) -> None:
     schemas = golden.schemas("mariadb")
     value = next(m.value for m in golden.messages("mariadb", "avro") if m.topic == TOPIC and m.value)
     df = spark.createDataFrame([(value,), (b"\0\0\0\xff\xff" + value[5:],), (value[:20],)], "value BINARY")

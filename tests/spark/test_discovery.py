@@ -1,4 +1,4 @@
-"""Data sources that Spark finds by itself."""
+"""Data sources that Spark discovers automatically."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from tests.support.child import run_python
 
-# A separate process: in the others' session Spark may have looked before.
+# A separate process, because the common session may have discovered sources already.
 UNREGISTERED = """
 import sparkwire
 from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ print(spark.table("events").count())
 """
 
 
-def test_sources_are_there_without_register(spark: SparkSession) -> None:
+def test_sources_exist_without_register(spark: SparkSession) -> None:
     samples = sparkwire.samples()
     expected = [
         spark.read.format("kafka_log").load(f"{samples}/kafka/orders-0").count(),

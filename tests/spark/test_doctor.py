@@ -1,4 +1,4 @@
-"""What the doctor prints, and what it advises about what it finds."""
+"""The report of ``doctor`` and its advice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_of_a_session(spark: SparkSession) -> None:
     assert "TO DO: " in said.splitlines()[-1]
 
 
-def test_round_trips_fail_where_bytes_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_round_trips_fail_if_bytes_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     from sparkwire.catalogue import diagnosis
 
     monkeypatch.setattr(diagnosis, "ROUND_TRIPS", {"one": lambda: False, "other": lambda: 1 // 0})

@@ -1,4 +1,4 @@
-"""The same results through Spark SQL, and what only Spark shows: names, errors, plans, views."""
+"""Functions in Spark SQL: the same results, and Spark's names, errors, plans and views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = sorted(path.stem.removesuffix("_cases") for path in (ROOT / "tests" / "s
 
 
 def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
-    """What each function that a case knows returns in one SELECT over all cases, in their order."""
+    """The results of all functions over all cases, in one SELECT, in the order of the cases."""
     names = sorted({name for case in cases for name in case.answers})
     rows = [(i, case.data) for i, case in enumerate(cases)]
     frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
@@ -65,7 +65,7 @@ def test_functions_view(spark: SparkSession) -> None:
 def test_register_asks_for_two_statements_and_each_function_once(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A session's start waits for each: one statement for each view, one call for each function, no query run."""
+    """Registration delays the start of a session: one statement for each view, one call for each function, no query."""
     statements, udf = Mock(wraps=spark.sql), Mock(wraps=spark.udf)
     monkeypatch.setattr(spark, "sql", statements)
     monkeypatch.setattr(type(spark), "udf", property(lambda _: udf))
@@ -106,7 +106,7 @@ def test_null_literal(spark: SparkSession) -> None:
     assert one(spark.sql("SELECT dbus_event(CAST(NULL AS BINARY)) IS NULL")) is True
 
 
-def test_one_crossing(spark: SparkSession) -> None:
+def test_one_round_trip(spark: SparkSession) -> None:
     """Several functions of one column share one round trip to Python."""
     query = spark.sql(
         "SELECT max(dbus_sequence(event)), max(dbus_src_id(event)), max(dbus_length(event)) FROM sparkwire_samples"
@@ -137,7 +137,7 @@ def test_column_functions_are_documented() -> None:
 
 
 def test_pandas_interface(spark: SparkSession) -> None:
-    """The same functions over pandas; what a pandas UDF cannot say is a NULL STRUCT."""
+    """The same functions with the pandas interface. A pandas UDF cannot return a NULL STRUCT."""
     sparkwire.register(spark, interface="pandas")
     try:
         cases = databus_cases.cases()[::9]
@@ -154,7 +154,7 @@ def test_pandas_interface(spark: SparkSession) -> None:
 
 
 def test_pandas_instants(spark: SparkSession) -> None:
-    """A TIMESTAMP in a STRUCT is the same instant in both interfaces, whatever the session's time zone."""
+    """A TIMESTAMP in a STRUCT is the same instant in both interfaces and in every time zone of the session."""
     instants = "VALUES (TIMESTAMP '2024-07-01 12:34:56.789Z'), (NULL), (TIMESTAMP '1970-01-01 00:00:00Z') AS v(t)"
     query = (
         f"SELECT dbus_timestamp_nanos(to_dbus_event(named_struct('timestamp', t, 'src_id', 1))) AS n FROM {instants}"
@@ -168,7 +168,7 @@ def test_pandas_instants(spark: SparkSession) -> None:
         sparkwire.register(spark)
 
 
-def test_timestamp_ntz_is_to_be_cast(spark: SparkSession) -> None:
+def test_timestamp_ntz_must_be_cast(spark: SparkSession) -> None:
     with pytest.raises(
         PythonException, match=r"to_dbus_event\(\) expected event.timestamp TIMESTAMP, got TIMESTAMP_NTZ"
     ):
@@ -180,7 +180,7 @@ def test_timestamp_ntz_is_to_be_cast(spark: SparkSession) -> None:
     [("3.5.9", "pandas"), ("4.0.5", "pandas"), ("4.1.0", "arrow"), ("4.10.0-preview1", "arrow")],
 )
 def test_the_server_chooses_the_interface(server: str, interface: str) -> None:
-    """A server before 4.1 knows no Arrow UDFs, whatever the client's PySpark has."""
+    """A server before 4.1 has no Arrow UDFs, even if the client's PySpark has them."""
     assert best_interface(SimpleNamespace(version=server)) == interface
 
 
@@ -190,14 +190,14 @@ def test_interface_is_one_of_two(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])
-def test_native_twins(spark: SparkSession, version: int, statement: int) -> None:
+def test_native_sql_equivalents(spark: SparkSession, version: int, statement: int) -> None:
     """Plain SQL and the functions read the same fields from valid big-endian events."""
     twins = (ROOT / "sql" / "native" / "databus.sql").read_text("utf-8").split(";\n")[statement]
     known = [case for case in databus_cases.cases() if case.answers["dbus_byte_order"] == "BIG_ENDIAN"]
     rows = [(case.data,) for case in known if case.answers["dbus_version"] == version and len(case.data) >= 61]
     spark.createDataFrame(rows, "event BINARY").createOrReplaceTempView("events")
     native = spark.sql(twins)
-    # A twin of key_long takes every key for a LONG.
+    # The native SQL equivalent of key_long reads every key as a LONG.
     names = [name for name in native.columns if name != "key_long"]
     functions = spark.sql(f"SELECT {', '.join(f'dbus_{name}(event) AS {name}' for name in names)} FROM events")
     assert native.select(names).dtypes == functions.dtypes

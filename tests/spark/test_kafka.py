@@ -1,4 +1,4 @@
-"""The example queries over Kafka segments: their input is golden, and their results are Kafka's."""
+"""The example queries over Kafka segments: their input is golden data, and their results equal Kafka's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COPIES = {
 
 
 def test_input_is_golden() -> None:
-    """The files are copies, as the README says."""
+    """The files are copies, as their README says."""
     assert {file.name for file in INPUT.glob("*.log")} == set(COPIES)
     for name, (where, path) in COPIES.items():
         assert (INPUT / name).read_bytes() == archive(where)[path]
@@ -34,7 +34,7 @@ def test_input_is_golden() -> None:
 
 @pytest.fixture(scope="module")
 def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
-    """The result to each query, by the first word of its title."""
+    """The result of each query, by the first word of its title."""
     demo = demo_module()
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
     example.frame(spark).createOrReplaceTempView(example.view)
@@ -48,7 +48,7 @@ def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
 
 
 def demo_module() -> ModuleType:
-    """`sql/demo.py`, which is a script and no package's module."""
+    """The script `sql/demo.py` as a module."""
     spec = importlib.util.spec_from_file_location("kafka_demo", SQL / "demo.py")
     assert spec is not None
     assert spec.loader is not None
@@ -66,7 +66,7 @@ def test_damage(answers: dict[str, list[tuple[object, ...]]]) -> None:
 
 
 def test_recovery(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    """Kafka's recovery keeps 1159 and 2035 bytes; of the records after that only the corrupt ones are lost."""
+    """Kafka's recovery keeps 1159 and 2035 bytes. After these, only the corrupt records are lost."""
     assert answers["What"] == [
         ("damaged_crc.log", 2443, 1159, 15, 15, 10),
         ("damaged_size.log", 4893, 2035, 15, 15, 14),
@@ -74,7 +74,7 @@ def test_recovery(answers: dict[str, list[tuple[object, ...]]]) -> None:
 
 
 def test_aborted_transactions(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    """Producer, marker and first offset as Kafka's own index of aborted transactions (`.txnindex`) has them."""
+    """Producer, marker and first offset equal those in Kafka's index of aborted transactions (`.txnindex`)."""
     assert [(row[0], row[1], row[3]) for row in answers["Records"]] == [
         (11, 290, 280),
         (22, 315, 307),

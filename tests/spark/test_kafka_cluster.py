@@ -116,8 +116,8 @@ def test_groups_and_their_lag(spark: SparkSession, run: Path, tmp_path: Path) ->
     assert all(row.end_offset is row.lag is None for row in rows if row.topic != "orders")
 
 
-def test_a_snapshot_without_a_footer_is_none(spark: SparkSession, run: Path, tmp_path: Path) -> None:
-    """The newest one cut off: an older one and the log continue; without the log it is one sentence."""
+def test_a_snapshot_without_a_footer_is_ignored(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    """If the newest snapshot is truncated, an older one and the log are used. Without the log, there is a clear error."""
     source, target = run / "local/__cluster_metadata-0", tmp_path / "__cluster_metadata-0"
     shutil.copytree(source, target)
     newest = max(target.glob("*.checkpoint"))
@@ -132,14 +132,14 @@ def test_a_snapshot_without_a_footer_is_none(spark: SparkSession, run: Path, tmp
         _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
 
 
-def test_where_there_is_no_metadata_it_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_metadata_give_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     with pytest.raises(FileNotFoundError, match=r"has no __cluster_metadata-0: name a directory of log\.dirs"):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
 
 
 def metadata_of(run: Path, folder: Path) -> Path:
-    """The log alone, to its offset 165; its path."""
+    """Copy only the log, up to offset 165. Returns its path."""
     target = folder / "__cluster_metadata-0"
     target.mkdir()
     shutil.copy(run / f"local/__cluster_metadata-0/{0:020}.log", target)
@@ -147,7 +147,7 @@ def metadata_of(run: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("tail", [bytes(4096), b"\x7f" * 100, "torn"])
-def test_a_torn_tail_is_cut_off_and_said(
+def test_a_corrupt_tail_is_dropped_with_a_warning(
     spark: SparkSession, run: Path, tmp_path: Path, tail: bytes | str, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = metadata_of(run, tmp_path)
@@ -159,7 +159,7 @@ def test_a_torn_tail_is_cut_off_and_said(
     assert f"is unreadable from byte {len(data)} on" in caplog.text
 
 
-def test_corruption_before_valid_records_is_no_tail(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+def test_corruption_before_valid_records_is_an_error(spark: SparkSession, run: Path, tmp_path: Path) -> None:
     log = metadata_of(run, tmp_path)
     data = bytearray(log.read_bytes())
     data[80] ^= 1
@@ -172,7 +172,7 @@ def test_corruption_before_valid_records_is_no_tail(spark: SparkSession, run: Pa
     "at",
     [-1, 10**6, 2**70, datetime.min, datetime(1960, 1, 1, tzinfo=UTC), datetime(1971, 1, 1, tzinfo=UTC), "now", True],
 )
-def test_at_beyond_what_there_is_is_one_sentence(spark: SparkSession, run: Path, tmp_path: Path, at: object) -> None:
+def test_at_out_of_range_gives_a_clear_error(spark: SparkSession, run: Path, tmp_path: Path, at: object) -> None:
     metadata_of(run, tmp_path)
     with pytest.raises(ValueError, match=r"^at "):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path), at=at).topics  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ def test_at_beyond_what_there_is_is_one_sentence(spark: SparkSession, run: Path,
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_column_has_its_comment(name: str, spark: SparkSession, run: Path) -> None:
-    """Of tables with rows, and of those without."""
+    """For tables with rows, and for empty ones."""
     documented = [(column.name, column.doc) for column in TABLES[name].columns]
     assert all(doc.endswith(".") for _, doc in documented)
     without_topics = str(run / "local" / "__cluster_metadata-0")

@@ -1,4 +1,4 @@
-"""Workers that may have little memory say so in a sentence."""
+"""Workers with too little memory give a clear error."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.support.child import run_python
 
 
 @pytest.mark.parametrize("call", [Call, PandasCall])
-def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
-    """As a worker under `spark.executor.pyspark.memory` runs out of memory, in Python or in Arrow."""
+def test_out_of_memory_gives_a_clear_error(monkeypatch: pytest.MonkeyPatch, call: type[Call]) -> None:
+    """A worker with `spark.executor.pyspark.memory` runs out of memory in Python or in Arrow."""
 
     def reject(*_: Any, **__: Any) -> None:
         raise pa.ArrowMemoryError("malloc of size 65536 failed")
@@ -29,7 +29,7 @@ def test_memory_that_is_refused_is_one_sentence(monkeypatch: pytest.MonkeyPatch,
         call("dbus_opcode")(column)
 
 
-# As a worker is bounded before it loads a function.
+# Spark limits a worker before it loads a function.
 TOO_LITTLE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)
@@ -38,7 +38,7 @@ import sparkwire.spark.udf
 
 
 def test_too_little_for_the_libraries() -> None:
-    """A separate process. Without the check OpenBLAS ends it, and Spark says that a worker crashed."""
+    """In a separate process. Without the check, OpenBLAS ends it, and Spark reports a crashed worker."""
     with pytest.raises(AssertionError) as ended:
         run_python("-c", TOO_LITTLE)
     assert str(ended.value).splitlines()[-1] == (
@@ -47,7 +47,7 @@ def test_too_little_for_the_libraries() -> None:
     )
 
 
-# A worker that may have little: it returns, or it says that it is memory.
+# A worker with little memory returns a result, or fails with an error about memory.
 LITTLE = """
 import resource, sys
 import pyarrow as pa
@@ -67,6 +67,6 @@ except MemoryError as rejected:
 
 
 def test_a_worker_with_little_memory() -> None:
-    """A separate process, whose address space is bounded as Spark bounds a worker's."""
+    """In a separate process with a limited address space, like a worker of Spark."""
     assert run_python("-c", LITTLE, "4000") == "60000\n"
     assert run_python("-c", LITTLE, "1").startswith("out of memory while processing a batch in kafka_records")

@@ -1,4 +1,4 @@
-"""Functions for Unity Catalog: their grammar, and what their Python does. No catalog runs them here."""
+"""Functions for Unity Catalog: the grammar of the statements, and their Python code. No catalog runs them here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.child import run_python
 WHEEL = "/Volumes/main/tools/wheels/sparkwire-0.1.0-py3-none-any.whl"
 STATEMENTS = list(statements("main.tools", WHEEL))
 
-# CREATE FUNCTION as Databricks publishes it, as far as ours use it.
+# The grammar of CREATE FUNCTION in Databricks' documentation, as far as these statements use it.
 NAME = r"(?:\w+|`[^`]+`)"
 TEXT = r"'(?:[^'\\]|\\.)*'"
 ARGUMENT = rf"{NAME} (?P<type>[A-Z]\w*(?:<.*>)?)(?: DEFAULT (?:TRUE|FALSE|NULL|-?\d+|{TEXT}))?"
@@ -66,7 +66,7 @@ def test_typed(name: str) -> None:
 
 
 def split(arguments: str) -> list[str]:
-    """Split at commas outside of angle brackets."""
+    """Split at commas that are not inside angle brackets."""
     parts, depth = [""], 0
     for character in arguments:
         depth += (character == "<") - (character == ">")
@@ -78,7 +78,7 @@ def split(arguments: str) -> list[str]:
 
 
 def test_sparks_own_parser(spark: SparkSession) -> None:
-    """It knows all but what is Unity Catalog's alone; types, arguments, defaults, comments and the SQL functions are Spark's."""
+    """Spark parses everything except Unity Catalog's clauses: types, arguments, defaults, comments and the SQL functions."""
     parser = spark._jsparkSession.sessionState().sqlParser()
     for statement in STATEMENTS:
         own = re.sub(r"PARAMETER STYLE PANDAS\n.*\$\$", "RETURN NULL", statement, flags=re.DOTALL)
@@ -86,7 +86,7 @@ def test_sparks_own_parser(spark: SparkSession) -> None:
 
 
 def test_handlers_without_pyspark() -> None:
-    """Every decoder's body answers as the function does, in a Python that cannot import pyspark: a process of its own."""
+    """Every handler returns the function's results, in a separate Python process that cannot import pyspark."""
     decoders = [n for n in PYTHONS if FUNCTIONS[n].arguments[0].type == pa.binary() and one_argument(n)]
     lines = [
         "import sys; sys.modules['pyspark'] = None",
@@ -137,6 +137,6 @@ def test_a_schema_has_two_parts() -> None:
     assert run.stderr.splitlines()[-1].endswith("publish takes schema as 'catalog.schema', got 'tools'")
 
 
-def test_open_source_spark_says_that_it_cannot(spark: SparkSession) -> None:
+def test_open_source_spark_gives_a_clear_error(spark: SparkSession) -> None:
     with pytest.raises(NotImplementedError, match=r"publish needs Unity Catalog"):
         sparkwire.publish(spark, "main.tools", wheel=WHEEL)

@@ -1,4 +1,4 @@
-"""Rows by their schemas in a registry, of whatever type, as Confluent's own serializers write them."""
+"""Typed rows of messages with schemas of all types in a registry, written by Confluent's serializers."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ NAMES = {
 }
 
 
-def test_json_whose_fields_have_names_that_are_taken(spark: SparkSession, server: RegistryServer) -> None:
-    """Those that differ in case alone, those of the DataFrame's columns, and those of the columns of `rows`."""
+def test_json_with_fields_whose_names_are_taken(spark: SparkSession, server: RegistryServer) -> None:
+    """Names that differ only in case, names of the DataFrame's columns, and names of the columns of `rows`."""
     names = [name for name in NAMES["properties"] if name != "in"]
     value = {name: k for k, name in enumerate(names)} | {"in": [{"x": "a", "X": "b"}]}
     given = [as_json(server, NAMES, value), as_json(server, NAMES, {"ID": 7}), b"\0\0\0\0\1{", None]
@@ -111,7 +111,7 @@ def test_json_whose_fields_have_names_that_are_taken(spark: SparkSession, server
 
 
 def messages(server: RegistryServer) -> list[bytes | None]:
-    """Orders, one of a nested type, one of another, and what is none."""
+    """Orders, one of a nested type, a message of another type, and invalid messages."""
     file = compiled(registered(ORDER, geo__city=CITY))
     pool = descriptor_pool.DescriptorPool()
     for described in FileDescriptorSet.FromString(file.descriptors).file:
@@ -126,7 +126,7 @@ def messages(server: RegistryServer) -> list[bytes | None]:
         message_type = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))
         serializer = ProtobufSerializer(message_type, client, conf=STRATEGY | {"use.deprecated.format": False})
         result.append(serializer(json_format.ParseDict(value, message_type()), CONTEXT))
-    # A registry keeps the text of what this client registers as a descriptor, and what it imports under a subject.
+    # A registry stores the text of the descriptor that this client registers, and each import under a subject.
     [id] = {one["id"] for one in server.versions.values() if one["subject"] == "orders-value"}
     server.versions.clear()
     server.register("city", CITY, "PROTOBUF", id=50)
@@ -137,7 +137,7 @@ def messages(server: RegistryServer) -> list[bytes | None]:
 
 
 def stand_in(data: Column, name: str, binaryDescriptorSet: bytes, options: dict[str, str]) -> Column:  # noqa: N803
-    """What Spark's package does, by Google's library: the field ``id`` and the name of the city."""
+    """A replacement of Spark's package with Google's library: the field ``id`` and the name of the city."""
     assert options == {"mode": "PERMISSIVE"}
 
     @F.udf("id BIGINT, `to` STRUCT<name STRING>, `order` BIGINT, count INT")
@@ -150,7 +150,7 @@ def stand_in(data: Column, name: str, binaryDescriptorSet: bytes, options: dict[
         message = message_factory.GetMessageClass(pool.FindMessageTypeByName(name))()
         try:
             message.ParseFromString(bytes(value))
-        except Exception:  # noqa: BLE001  # as PERMISSIVE does
+        except Exception:  # noqa: BLE001  # like PERMISSIVE
             return None
         row = json_format.MessageToDict(message)
         return {field: int(row[field]) if field != "to" else row[field] for field in row}
@@ -164,7 +164,7 @@ def protobuf_rows(df: DataFrame, server: RegistryServer, message: str | None = N
 
 
 def test_protobuf(spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Spark's package is handed; itself it is not here."""
+    """Check the arguments for Spark's package, which is not available here."""
     monkeypatch.setattr("pyspark.sql.protobuf.functions.from_protobuf", stand_in)
     df = spark.createDataFrame(list(enumerate(messages(server))), SCHEMA).coalesce(1)
     nothing = [
@@ -191,7 +191,7 @@ def test_without_sparks_package(spark: SparkSession, server: RegistryServer) -> 
 
 
 def test_avro(spark: SparkSession, server: RegistryServer) -> None:
-    """As `avro.rows` reads it, a message that is corrupt too."""
+    """The same rows as `avro.rows`, also for a corrupt message."""
     df = frame(spark, server)
     rows = registry.rows(df, "value", Registry.http(server.url))
     expected = avro.rows(df, "value", Registry.http(server.url))
@@ -208,7 +208,7 @@ def test_without_a_schema(spark: SparkSession, server: RegistryServer) -> None:
 def test_a_topic_of_several_types(
     spark: SparkSession, server: RegistryServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Each message by the type of its own schema; fields of one name and type are one column."""
+    """Each message is read by the type of its schema. Fields of the same name and type are one column."""
     monkeypatch.setattr("pyspark.sql.protobuf.functions.from_protobuf", stand_in)
     order, *_ = messages(server)
     assert order is not None

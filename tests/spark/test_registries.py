@@ -1,4 +1,4 @@
-"""Typed rows by a registry: over HTTP in batches and streams, out of its own topic, a table for each type."""
+"""Typed rows with a registry: over HTTP in batches and streams, from its topic, and a table for each type."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ UNKNOWN = b"\0\0\0\0\x63\2x"
 
 
 def messages(server: RegistryServer) -> list[bytes | None]:
-    """Two versions of an order, a city, a deletion, one of no schema that is known, and one that is none."""
+    """Two versions of an order, a city, a tombstone, a message with an unknown schema, and an invalid message."""
     orders = [written(server, ORDER_1, PARIS)[0], written(server, ORDER_2, PARIS | {"id": 8, "note": "x"})[0]]
     return [*orders, city(server, "Rome"), None, UNKNOWN, b"what"]
 
 
 def city(server: RegistryServer, name: str) -> bytes:
-    """A message of one field."""
+    """A message with one field."""
     id = next(one["id"] for one in server.versions.values() if one["subject"] == "city")
     return bytes([0, 0, 0, 0, id, 2 * len(name)]) + name.encode()
 
@@ -61,13 +61,13 @@ def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None
     ]
     assert result[0].to.city.name == "Paris"
     assert result[0].to.twin.name == "Rome"
-    # Each id once and on the driver; 4 refers to what 3 does.
+    # Each id is fetched once, on the driver; 4 has the same references as 3.
     assert len(server.asked) == len(set(server.asked)) == 6
     assert "value" in avro.rows(df, "value", Registry.http(server.url)).columns
 
 
-def test_rows_as_a_reader_wants_them(spark: SparkSession, server: RegistryServer) -> None:
-    """Nothing is asked before the data are read; a type that cannot be read so is no reason to fail."""
+def test_rows_with_a_reader_schema(spark: SparkSession, server: RegistryServer) -> None:
+    """No schema is fetched before the data are read. A type that cannot be read does not fail the query."""
     df = frame(spark, server)
     server.asked.clear()
     rows = avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False)
@@ -82,7 +82,7 @@ def test_rows_as_a_reader_wants_them(spark: SparkSession, server: RegistryServer
     ]
 
 
-def test_a_column_of_something_else_is_not_asked_for_id_by_id(spark: SparkSession, server: RegistryServer) -> None:
+def test_ids_of_a_column_of_other_data_are_not_fetched(spark: SparkSession, server: RegistryServer) -> None:
     df = spark.range(1001).selectExpr("concat(X'00', unhex(lpad(hex(id), 8, '0')), X'02') AS value")
     wanted = {"type": "record", "name": "City", "fields": []}
     said = r"rows found more than 1000 different schema ids, such as \d+: check that the column has this wire_format"
@@ -109,7 +109,7 @@ def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> N
     assert [tuple(row) for row in with_payload.collect()] == [(2, bytearray(city(server, "Rome")), "Rome", None)]
 
 
-def test_a_message_that_is_damaged_stays_with_its_type(spark: SparkSession, server: RegistryServer) -> None:
+def test_a_corrupt_message_stays_with_its_type(spark: SparkSession, server: RegistryServer) -> None:
     with_orders(server)
     whole = city(server, "Rome")
     df = spark.createDataFrame([(size, whole[:size]) for size in range(len(whole) + 1)], SCHEMA).coalesce(1)
@@ -121,7 +121,7 @@ def test_a_message_that_is_damaged_stays_with_its_type(spark: SparkSession, serv
     assert [row._error_ for row in tables["UNKNOWN_SCHEMA"].collect()] == ["BAD_MAGIC"] * 5
 
 
-def test_headers_that_name_a_guid(spark: SparkSession, server: RegistryServer) -> None:
+def test_headers_with_a_guid(spark: SparkSession, server: RegistryServer) -> None:
     from confluent_kafka.schema_registry import header_schema_id_serializer
 
     with_orders(server)
@@ -146,7 +146,7 @@ def test_headers_that_name_a_guid(spark: SparkSession, server: RegistryServer) -
         avro.rows(df, "value", Registry.http(server.url), wire_format="pulsar")
 
 
-def test_a_registry_that_does_not_answer_fails_the_query(spark: SparkSession, server: RegistryServer) -> None:
+def test_an_unreachable_registry_fails_the_query(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
     registry = Registry.http(server.url.replace("//", "//wine:secret@"), patience=0)
     server.failing = [Answer(500)] * 100
@@ -159,7 +159,7 @@ def test_a_registry_that_does_not_answer_fails_the_query(spark: SparkSession, se
     assert "secret" not in str(e.value)
 
 
-def test_a_stream_outlives_a_registry_that_is_away_for_a_while(
+def test_a_stream_survives_a_short_outage_of_the_registry(
     spark: SparkSession, server: RegistryServer, tmp_path: Path
 ) -> None:
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
@@ -177,10 +177,10 @@ def test_a_stream_outlives_a_registry_that_is_away_for_a_while(
     assert server.failing == []
 
 
-def test_a_stream_that_begins_with_what_names_no_schema_that_is_known(
+def test_a_stream_that_begins_without_a_known_schema(
     spark: SparkSession, server: RegistryServer, tmp_path: Path
 ) -> None:
-    """Tombstones, unknown ids and messages without a prefix, each first; a batch a file."""
+    """Tombstones, unknown ids and messages without a header, each at the beginning; each file is a batch."""
     with_orders(server)
     first: list[list[bytes | None]] = [
         [None],
@@ -205,7 +205,7 @@ def test_a_stream_that_begins_with_what_names_no_schema_that_is_known(
     ]
 
 
-def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: RegistryServer, tmp_path: Path) -> None:
+def test_a_stream_gets_its_columns_from_subjects(spark: SparkSession, server: RegistryServer, tmp_path: Path) -> None:
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
     with pytest.raises(
@@ -220,7 +220,7 @@ def test_a_stream_knows_its_columns_by_subjects(spark: SparkSession, server: Reg
 
 
 def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:
-    """What a stream writes."""
+    """The rows that a stream writes."""
     sink = df.writeStream.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     sink.toTable("streamed_rows", format="parquet", path=str(folder / "sink")).awaitTermination()
     rows = df.sparkSession.read.parquet(str(folder / "sink")).orderBy("n").collect()
@@ -228,7 +228,7 @@ def streamed(df: DataFrame, folder: Path) -> list[dict[str, Any]]:
     return [row.asDict() for row in rows]
 
 
-def test_a_registry_out_of_its_topic(spark: SparkSession, server: RegistryServer) -> None:
+def test_a_registry_from_its_topic(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
     records = [
         (offset, json.dumps(key(one["subject"], one["version"])).encode(), json.dumps(one).encode())
@@ -245,8 +245,8 @@ def test_a_registry_out_of_its_topic(spark: SparkSession, server: RegistryServer
         Registry.topic(topic.drop("offset"))
 
 
-def test_what_names_a_schema_by_its_text(spark: SparkSession, server: RegistryServer) -> None:
-    """A registry's schemas for single objects and for Databus events, whose registry it is not."""
+def test_formats_with_fingerprints(spark: SparkSession, server: RegistryServer) -> None:
+    """A registry's schemas also work for single objects and for Databus events, which do not contain its ids."""
     server.register("order", SINGLE_OBJECT)
     objects = [bytes.fromhex(line["value"]) for line in golden() if line["format"] == "single_object"]
     df = spark.createDataFrame(list(enumerate(objects)), SCHEMA).coalesce(1)
@@ -263,7 +263,7 @@ def test_what_names_a_schema_by_its_text(spark: SparkSession, server: RegistrySe
             avro.rows(df, "value", Registry.http(server.url), wire_format=wire_format)
 
 
-def test_schemas_that_are_given_as_a_registry(spark: SparkSession) -> None:
+def test_a_registry_of_given_schemas(spark: SparkSession) -> None:
     one = value("a", 1, 7, CITY)["schema"]
     df = spark.createDataFrame([(1, b"\0\0\0\0\7\2x"), (2, b"\0\0\0\0\x08\2x")], SCHEMA).coalesce(1)
     rows = avro.rows(df, "value", Registry.of({7: one}), keep_payload=False)

@@ -1,4 +1,4 @@
-"""The pandas border, over Series as PySpark's workers hand them over; needs no Spark."""
+"""Functions with pandas Series in the form of PySpark's workers; needs no Spark."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ask(name: str, *args: Any, zone: str | None = "UTC", **named: Any) -> Any:
 
 
 def spark_hands_over(array: pa.Array) -> Any:
-    """As PySpark does it by default: ``to_pandas``, a DataFrame for a STRUCT."""
+    """PySpark's default conversion: ``to_pandas``, and a DataFrame for a STRUCT."""
     if pa.types.is_struct(array.type):
         return pd.DataFrame({f.name: column.to_pandas() for f, column in zip(array.type, array.flatten(), strict=True)})
     return array.to_pandas()
@@ -42,7 +42,7 @@ def test_integers_beside_nulls() -> None:
 
 
 @pytest.mark.parametrize("beyond", [BEYOND, -BEYOND, 2**53])
-def test_integers_that_floats_have_rounded_are_refused(beyond: int) -> None:
+def test_integers_that_floats_have_rounded_are_rejected(beyond: int) -> None:
     with pytest.raises(
         ValueError, match=r"to_dbus_event\(\) expected event\.sequence BIGINT, and .* -?9007199254740992 exactly"
     ) as rejected:
@@ -69,7 +69,7 @@ def test_null_structs() -> None:
 
 @pytest.mark.parametrize("year", [1, 1600, 1969, 2024, 9999])
 def test_instants(year: int) -> None:
-    """Spark passes what a clock of the session's time zone shows."""
+    """Spark passes local times in the session's time zone."""
     noon = datetime.datetime(year, 7, 1, 12, 0, 0, 789)
     clock = pd.DataFrame({"op": ["I", "I"], "event_time": np.array([noon, "NaT"], "datetime64[us]")})
     utc, berlin = (ask("to_datahub_blob", clock, zone=zone) for zone in ("UTC", "Etc/GMT-2"))
@@ -79,7 +79,7 @@ def test_instants(year: int) -> None:
     assert at[0] - at[1] == 2 * 3_600_000
 
 
-def test_instants_that_a_clock_does_not_tell() -> None:
+def test_ambiguous_local_times() -> None:
     for hour in (datetime.datetime(2024, 10, 27, 2, 30), datetime.datetime(2024, 3, 31, 2, 30)):
         with pytest.raises(
             ValueError, match=r"expected event\.timestamp TIMESTAMP, .* clocks in Europe/Berlin show twice or never"
@@ -110,7 +110,10 @@ RECORDS = pa.array(
 def test_nested_arrays_by_declared_type() -> None:
     constants = [pd.Series([0] * 3), pd.Series(["none"] * 3), pd.Series([2] * 3, dtype="int32")]
     known = FUNCTIONS["to_kafka_records"].decode(RECORDS, *map(pa.Array.from_pandas, constants)).to_pylist()
-    given = (spark_hands_over(RECORDS), pd.Series(RECORDS.to_pylist()))  # 4.0 on arrays of dicts, 3.5 lists of them
+    given = (
+        spark_hands_over(RECORDS),
+        pd.Series(RECORDS.to_pylist()),
+    )  # Spark 4.0 passes arrays of dicts, 3.5 passes lists
     for records in given:
         assert [b if isinstance(b, bytes) else None for b in ask("to_kafka_records", records, *constants)] == known
 
@@ -127,7 +130,7 @@ def test_nested_arrays_by_declared_type() -> None:
         ([{"headers": [{"key": 1}]}], r"to_kafka_records\(\) expected records\.headers\.key STRING, got BIGINT"),
     ],
 )
-def test_wrong_items_are_one_sentence(records: list[Any], sentence: str) -> None:
+def test_wrong_items_give_a_clear_error(records: list[Any], sentence: str) -> None:
     with pytest.raises(TypeError, match=f"^{sentence}$"):
         ask("to_kafka_records", pd.Series([records]), *(pd.Series([c]) for c in (0, "none", 2)))
 
@@ -140,8 +143,8 @@ def test_maps() -> None:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
-def test_answers_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark takes every column of a result as it is, also where it requests 64-bit offsets, and walks none of it."""
+def test_results_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark uses every column of a result unchanged, also with 64-bit offsets, and does not iterate over its values."""
     if function.arguments[0].type != pa.binary() or any(
         a.required and a.type != pa.binary() for a in function.arguments
     ):
@@ -162,7 +165,7 @@ def test_answers_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_query_converts_a_column_once() -> None:
-    """Spark hands the same Series to every function of a query."""
+    """Spark passes the same Series to every function of a query."""
     place = series.ArgumentPlace("dbus_opcode", "event", None)
     events, others = pd.Series([SAMPLES["event"]] * 3), pd.Series([SAMPLES["stream"]] * 3)
     first = series.column(events, pa.binary(), place)
@@ -172,7 +175,7 @@ def test_a_query_converts_a_column_once() -> None:
 
 
 def test_without_pyspark() -> None:
-    """What a catalog's function needs; a separate process, because this one may have pyspark."""
+    """For functions of a catalog. In a separate process, because this one may have imported pyspark."""
     lines = [
         "import sys; sys.modules['pyspark'] = None",
         "import pandas as pd",

@@ -1,4 +1,4 @@
-"""Sessions as they are: whatever a session sets, the functions return what they return without Spark."""
+"""Settings of sessions: with all settings, the functions return the same results as without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkwire import FUNCTIONS
 from sparkwire.catalogue import SAMPLES
 from tests.support.arrow import plain
 
-# Of each kind one: timestamps, strings, maps, structs, many rows, and writers over what readers return.
+# One function of each kind: timestamps, strings, maps, structs, many rows, and encoders over decoders.
 CALLS = {
     "dbus_timestamp": "event",
     "dbus_key": "event",
@@ -80,12 +80,12 @@ def title(settings: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("settings", SETTINGS, indirect=True, ids=title)
-def test_answers(spark: SparkSession, settings: dict[str, str]) -> None:
+def test_results(spark: SparkSession, settings: dict[str, str]) -> None:
     assert distinct(spark) == expected(), settings
 
 
 def distinct(spark: SparkSession) -> dict[str, Any]:
-    """The one result that all copies of the samples give."""
+    """The result, which must be the same for all copies of the samples."""
     columns = [f"{name}({sample}) AS {name}" for name, sample in CALLS.items()]
     columns += [f"{name}({reader}({CALLS[reader]})) AS {name}" for name, reader in WRITERS.items()]
     samples = spark.sql(f"SELECT * FROM sparkwire_samples CROSS JOIN range(0, {COPIES}, 1, 2)")
@@ -98,8 +98,8 @@ def distinct(spark: SparkSession) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("settings", [{"spark.sql.timestampType": "TIMESTAMP_NTZ"}], indirect=True)
-def test_an_ntz_literal_is_refused_in_a_sentence(spark: SparkSession, settings: dict[str, str]) -> None:
-    """Under this setting a bare TIMESTAMP literal is TIMESTAMP_NTZ."""
+def test_an_ntz_literal_gives_a_clear_error(spark: SparkSession, settings: dict[str, str]) -> None:
+    """With this setting, a plain TIMESTAMP literal is TIMESTAMP_NTZ."""
     del settings
     with pytest.raises(
         PythonException, match=r"to_dbus_event\(\) expected event\.timestamp TIMESTAMP, got TIMESTAMP_NTZ"
@@ -111,5 +111,5 @@ def test_an_ntz_literal_is_refused_in_a_sentence(spark: SparkSession, settings: 
 
 
 @pytest.mark.parametrize("settings", PANDAS, indirect=True, ids=title)
-def test_answers_over_pandas(spark: SparkSession, pandas: None, settings: dict[str, str]) -> None:
+def test_results_with_pandas(spark: SparkSession, pandas: None, settings: dict[str, str]) -> None:
     assert distinct(spark) == expected(), settings

@@ -1,4 +1,4 @@
-"""`kafka_log` and `databus` written by Spark: modes, streams, ranges in parallel, and what a rejection leaves."""
+"""Writing `kafka_log` and `databus` with Spark: modes, streams, parallel ranges, and the state after a failure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
     assert same(df.union(more), tmp_path)
     more.write.format("kafka_log").mode("overwrite").save(str(tmp_path))
     assert same(more, tmp_path)
-    with pytest.raises(AnalysisException, match="ErrorIfExists"):  # Spark's own: no source of one's own has it
+    with pytest.raises(
+        AnalysisException, match="ErrorIfExists"
+    ):  # Spark's error: Python data sources do not support this mode
         more.write.format("kafka_log").save(str(tmp_path))
 
 
@@ -89,7 +91,7 @@ def test_wrong_arguments(spark: SparkSession, tmp_path: Path, options: dict[str,
 
 
 def test_two_writers_of_a_partition(spark: SparkSession, tmp_path: Path) -> None:
-    """Both at once: one of them fails in a sentence, or comes after the other; no row of one that succeeds is lost."""
+    """Two concurrent writers: one fails with a clear error, or runs after the other. No row of a successful writer is lost."""
     df = records(spark).drop("offset")
     said: list[str] = []
 
@@ -97,7 +99,7 @@ def test_two_writers_of_a_partition(spark: SparkSession, tmp_path: Path) -> None
         try:
             sparkwire.kafka.write(df, str(tmp_path), mode="append", offsets="assign", tasks=2)
             said.append("")
-        except Exception as error:  # noqa: BLE001  Spark's own, of several kinds
+        except Exception as error:  # noqa: BLE001  Spark raises several kinds
             said.append(str(error))
 
     writers = [threading.Thread(target=append) for _ in range(2)]
@@ -129,7 +131,7 @@ def test_a_write_from_another_thread(spark: SparkSession, tmp_path: Path) -> Non
     def write() -> None:
         try:
             sparkwire.kafka.write(records(other, 0, 30), str(tmp_path))
-        except Exception as error:  # noqa: BLE001  it is told below
+        except Exception as error:  # noqa: BLE001  it is checked below
             failed.append(error)
 
     thread = threading.Thread(target=write)
@@ -158,7 +160,7 @@ def test_a_stream_writes_each_batch_once(spark: SparkSession, tmp_path: Path) ->
     df.where("offset >= 3000 AND offset < 6000").write.mode("append").parquet(str(source))
     run()
     assert same(df.where("offset < 6000"), target)
-    # Spark forgets that its last batch was written: it runs again, and is not written twice.
+    # Simulate that Spark lost the record of its last batch: it runs again, but does not write twice.
     before = sorted(path.name for path in target.rglob("*.log"))
     for name in ("1", ".1.crc"):
         (checkpoint / "commits" / name).unlink()
@@ -173,7 +175,7 @@ def query_id(checkpoint: Path) -> str:
     return document
 
 
-def test_a_stream_of_rows_alone() -> None:
+def test_a_stream_without_record_batches() -> None:
     """Spark 4.0 has no streams of record batches."""
     import pyspark.sql.datasource as datasource
 
@@ -189,7 +191,7 @@ def test_a_stream_of_rows_alone() -> None:
 @pytest.mark.parametrize("name", ["relay_v1", "espresso_v2"])
 @pytest.mark.parametrize("made", [False, True])
 def test_events_written_again(spark: SparkSession, tmp_path: Path, name: str, made: bool) -> None:
-    """As they are, or out of their fields: in files of whole windows, read as one stream, they are the same rows."""
+    """From their bytes, or from their fields: files of complete windows, read as one stream, give the same rows."""
     df = spark.read.format("databus").load(f"{sparkwire.samples()}/databus/{name}.bin")
     rows = df.drop("event") if made else df.select("stream", "event")
     writer = rows.write.format("databus").mode("append").option("fileBytes", "1k")
@@ -213,7 +215,7 @@ def test_events_written_again(spark: SparkSession, tmp_path: Path, name: str, ma
     assert spark.read.format("databus").load(str(tmp_path)).count() == 2 * df.count()
 
 
-def test_events_that_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_events_that_are_rejected(spark: SparkSession, tmp_path: Path) -> None:
     damaged = spark.read.format("databus").load(f"{sparkwire.samples()}/databus/damaged_v1.bin").select("event")
     shutil.rmtree(tmp_path / "none", ignore_errors=True)
     for df, sentence in (

@@ -27,7 +27,7 @@ TRANSACTIONS = "v2_txn/00000000000000000000.log", "v2_txn/00000000000000000280.l
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A broker's log directory: two partitions, and what else is there."""
+    """A broker's log directory: two partitions and other files."""
     top = tmp_path_factory.mktemp("broker")
     for folder, names in {
         "__consumer_offsets-0": TRANSACTIONS,
@@ -73,7 +73,7 @@ KAFKA_SOURCE = (
 
 
 def test_the_columns_of_sparks_own_kafka_source(spark: SparkSession, broker: Path) -> None:
-    """A query over one runs over the other."""
+    """A query over one of them also runs over the other."""
     own = {field.name: field.dataType for field in spark.createDataFrame([], KAFKA_SOURCE).schema}
     orders = spark.read.format("kafka_log").load(str(broker / "orders-1"))
     assert {field.name: field.dataType for field in orders.schema if field.name in own} == own
@@ -83,7 +83,7 @@ def test_the_columns_of_sparks_own_kafka_source(spark: SparkSession, broker: Pat
 
 @pytest.mark.parametrize("rows", ["records", "batches"])
 def test_columns_have_comments(spark: SparkSession, broker: Path, rows: str) -> None:
-    """What a column means is in ``DESCRIBE``; the rows come anyway."""
+    """``DESCRIBE`` shows the meaning of the columns, and the rows are still returned."""
     spark.read.format("kafka_log").option("rows", rows).load(str(broker)).createOrReplaceTempView("described")
     described = {row["col_name"]: row["comment"] for row in spark.sql("DESCRIBE described").collect()}
     assert described == {name: kafka_log.DOCS[rows][name] for name in kafka_log.COLUMNS[rows]}
@@ -192,7 +192,7 @@ def test_several_paths(spark: SparkSession, broker: Path) -> None:
         ),
     ],
 )
-def test_wrong_use_is_one_sentence(
+def test_wrong_use_gives_a_clear_error(
     spark: SparkSession, broker: Path, options: dict[str, str], path: str, sentence: str
 ) -> None:
     with pytest.raises((AnalysisException, PythonException)) as caught:
@@ -230,8 +230,8 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
         spark.read.format("kafka_log").option("mode", "FAILFAST").load(str(path)).count()
 
 
-def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
-    """Spark collects garbage after planning and after each task, in processes that load all that this one has loaded."""
+def test_loaded_objects_are_not_collected_after_each_task(broker: Path) -> None:
+    """Spark runs the garbage collector after planning and after each task, in processes that load the same libraries."""
     source = sources.KafkaLog({"path": str(broker)})
     reader = source.reader(source.schema())
 
@@ -251,7 +251,7 @@ def test_what_is_loaded_is_not_looked_at_after_each_task(broker: Path) -> None:
         gc.unfreeze()
 
 
-def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) -> None:
+def test_nested_fields_have_the_names_of_spark(broker: Path) -> None:
     source = sources.KafkaLog({"path": str(broker)})
     reader = source.reader(source.schema())
     rows = {batch.schema.field("headers").type.value_field.name for batch in reader.read(reader.partitions()[0])}
@@ -259,7 +259,7 @@ def test_what_is_inside_types_has_the_names_that_spark_gives_it(broker: Path) ->
 
 
 def test_times_with_a_zone(spark: SparkSession, tmp_path: Path) -> None:
-    """As Spark reads a timestamp, whatever the session's zone is."""
+    """Timestamps are read like Spark's, in every time zone of the session."""
     hours = [log_files.CREATED + 3_600_000 * k for k in range(60)]
     for base in range(0, 60, 20):
         data = [log_files.entry(k, [b"v"], time=hours[k]) for k in range(base, base + 20)]

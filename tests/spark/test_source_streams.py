@@ -42,7 +42,7 @@ def partition(top: Path, name: str = "orders-0") -> Path:
 
 
 def run(spark: SparkSession, source: str, path: Path, sink: Path, **options: str) -> StreamingQuery:
-    """A query over all there is now, into Parquet; done when it returns."""
+    """Run a query over all available data into Parquet, to its end."""
     frame = spark.readStream.format(source).options(**options).load(str(path))
     writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{sink}.checkpoint")
     query = writer.trigger(availableNow=True).start(str(sink))
@@ -54,7 +54,7 @@ def offsets(spark: SparkSession, sink: Path) -> list[int]:
     return sorted(row.offset for row in spark.read.parquet(str(sink)).select("offset").collect())
 
 
-def test_all_there_is_in_batches_of_a_size(spark: SparkSession, tmp_path: Path) -> None:
+def test_available_data_in_batches_of_a_size(spark: SparkSession, tmp_path: Path) -> None:
     folder = partition(tmp_path / "broker")
     sink = tmp_path / "sink"
     query = run(spark, "kafka_log", tmp_path / "broker", sink, maxBytesPerTrigger="30000")
@@ -100,8 +100,8 @@ def test_whole_windows(spark: SparkSession, tmp_path: Path) -> None:
     assert len({row.position for row in rows}) == len(rows) >= batch.count()
 
 
-def test_a_killed_query_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    """Killed at any point: a separate process, with its JVM, that gets no chance to finish anything."""
+def test_a_killed_query_continues(spark: SparkSession, tmp_path: Path) -> None:
+    """A separate process with its JVM is killed at any point, without a chance to finish anything."""
     partition(tmp_path / "broker")
     sink = tmp_path / "sink"
     command = [sys.executable, "-c", CHILD, str(tmp_path / "broker"), str(sink)]

@@ -1,4 +1,4 @@
-"""``register`` makes Spark's workers run a Python that has this package, or says what to set."""
+"""``register`` makes Spark's workers run a Python with this package, or warns about the setting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def registered(spark: SparkSession) -> list[str]:
 
 
 def without_sparkwire(folder: Path) -> Path:
-    """A Python of an environment that has no sparkwire."""
+    """A Python in an environment without sparkwire."""
     python = folder / "python3"
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
@@ -53,7 +53,7 @@ print(orders.count(), spark.sql("SELECT count(dbus_opcode(event)) AS n FROM spar
 
 @pytest.mark.process
 def test_an_environment_that_is_not_activated(tmp_path: Path) -> None:
-    """`python3` is another one, and nothing names this interpreter."""
+    """`python3` is another interpreter, and no setting names this one."""
     without_sparkwire(tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK")}
     environment |= {

@@ -1,4 +1,4 @@
-"""The writing functions in Spark SQL: arguments left out, records out of a group, the pandas interface, refusals."""
+"""The writing functions in Spark SQL: optional arguments, records from a group, the pandas interface, errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def sql(spark: SparkSession, request: pytest.FixtureRequest) -> Any:
 def test_a_message(sql: Any) -> None:
     assert sql("kafka_message(to_kafka_message(X'6B', NULL)).magic") == 0
     assert sql("kafka_message(to_kafka_message(NULL, X'76', 5)).timestamp_ms") == 5
-    # Spark does not hand names on from one Python function into another.
+    # Spark loses field names between nested Python functions.
     assert sql("hex(to_kafka_message(X'6B', X'', magic => 1))").startswith("EECF6BF101")
     assert sql(f"hex(substring(to_kafka_message({TEXT}, X'', timestamp_ms => id), 5, 1)) FROM range(3)") == "01"
 
@@ -74,7 +74,7 @@ def test_column_functions(spark: SparkSession) -> None:
          "ValueError: to_datahub_blob() expected before as the text of a JSON object, got '1'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_written_is_the_last_line(spark: SparkSession, call: str, sentence: str) -> None:
+def test_errors_are_in_the_last_line(spark: SparkSession, call: str, sentence: str) -> None:
     with pytest.raises(PythonException) as rejected:
         one(spark.sql(f"SELECT {call}"))
     assert [line for line in str(rejected.value).splitlines() if line.strip()][-1] == sentence
