@@ -1,4 +1,4 @@
-"""The picture of an explanation for the documentation: an SVG of what a terminal shows; `make docs` writes it."""
+"""Draw an explanation for the documentation: an SVG of the terminal's output, which `make docs` writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH: Final = 168  # [characters]
 
 
 def picture() -> str:
-    """An event of which one bit has changed."""
+    """The explanation of an event with a flipped bit."""
     sample = bytearray(SAMPLES["event"])
     sample[18] ^= 0x20
     (part,) = explain(bytes(sample)).parts

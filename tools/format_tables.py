@@ -1,4 +1,4 @@
-"""The tables of a format's page: its layouts, and its structs, which have what is variable."""
+"""Write the tables of a format's page: its layouts, and its structs with variable parts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def sections(package: str) -> list[str]:
 
 
 def cell(doc: str) -> str:
-    """Text that Markdown takes as it is, also in a table."""
+    """Escape a text for Markdown, also in a table."""
     return doc.replace("<", "&lt;").replace("|", "\\|")
 
 
 def _of_type(kind: type[_T], package: str) -> Iterable[_T]:
-    """What the modules of a format have of a type, each once; the modules of its files need not be loaded."""
+    """The objects of a type in a format's modules, each once. Modules about its files are not loaded."""
     own = re.compile(rf"{re.escape(package)}(\.\w+)?")
     names = sorted(filter(own.fullmatch, sys.modules), key=lambda name: (not name.endswith(".layout"), name))
     modules = [sys.modules[name] for name in names]
@@ -104,7 +104,7 @@ def _and(*conditions: str) -> str:
 
 
 def _shared(rows: Sequence[_Row], layouts: Sequence[Layout]) -> list[str]:
-    """The rows as text, those that are the first fields of a layout as one."""
+    """The rows as text; rows that are the first fields of a layout become one row."""
     common, layout = max(((_common(rows, layout), layout) for layout in layouts), key=_fit, default=(0, None))
     if layout is None or common < 2:
         return list(map(str, rows))
@@ -113,12 +113,12 @@ def _shared(rows: Sequence[_Row], layouts: Sequence[Layout]) -> list[str]:
 
 
 def _fit(shared: tuple[int, Layout]) -> tuple[int, int]:
-    """Of layouts that share as many fields, the one that has no more."""
+    """The layout that shares the most fields; of several, the one without further fields."""
     return shared[0], -len(shared[1].fields)
 
 
 def _common(rows: Sequence[_Row], layout: Layout) -> int:
-    """How many rows are the first fields of a layout."""
+    """The number of rows that equal the first fields of a layout."""
     same = [
         (row.name, row.type, row.present) == (field.name, f"`{field.wire}`", "")
         for row, field in zip(rows, layout.fields, strict=False)

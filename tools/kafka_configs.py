@@ -1,8 +1,8 @@
 """Write `kafka/cluster/configs.json`, the configurations that Kafka shows: ``python -m tools.kafka_configs``.
 
-Kafka shows a value where it knows the name and its type is not PASSWORD; else it takes it for a secret. The names are those of
-its own definitions, which `KafkaConfigs.java` prints, run with a release's jars. 3.9 still has what the releases before it had.
-A new Kafka release is a line in ``RELEASES``, and this run again; it needs a JDK.
+Kafka shows a value if it knows the name and its type is not PASSWORD; otherwise it treats the value as a secret. The names come
+from Kafka's definitions, which `KafkaConfigs.java` prints with a release's jars. 3.9 contains the definitions of older releases.
+For a new Kafka release, add a line to ``RELEASES`` and run this again; it needs a JDK.
 
 Source: apache/kafka, `KafkaConfig.maybeSensitive`, `ConfigHelper`.
 """
@@ -37,7 +37,7 @@ NEEDED: Final = (
     ("org/apache/logging/log4j", "log4j-api", "2.24.3"),
     ("org/apache/zookeeper", "zookeeper", "3.8.4"),
 )
-"""what Kafka's classes are loaded with: group, artifact, version"""
+"""artifacts that Kafka's classes need: group, artifact, version"""
 CLASSES: Final = {
     "BROKER": (
         "kafka.server.KafkaConfig",
@@ -49,7 +49,7 @@ CLASSES: Final = {
     "GROUP": ("org.apache.kafka.coordinator.group.GroupConfig", "kafka.coordinator.group.GroupConfig"),
     "CLIENT_METRICS": ("org.apache.kafka.server.metrics.ClientMetricsConfigs",),
 }
-"""by the type of a resource, the classes that define its configurations, in any release"""
+"""the classes that define the configurations of each type of resource, in all releases"""
 SECRET: Final = "PASSWORD"
 PROGRAM: Final = ROOT / "tools/KafkaConfigs.java"
 TARGET: Final = ROOT / "udfs/sparkwire/kafka/cluster/configs.json"
@@ -83,16 +83,16 @@ def _jars(release: str, folder: Path) -> list[Path]:
         except urllib.error.HTTPError as error:
             if error.code != 404:
                 raise
-            continue  # an artifact that this release does not have
+            continue  # this release does not have the artifact
         result.append(path)
     return result
 
 
 def _defined(jars: list[Path], classes: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The names and types that some classes define."""
+    """The names and types that these classes define."""
     path = ":".join(map(str, jars))
     run = subprocess.run(["java", "-cp", path, str(PROGRAM), *classes], check=True, capture_output=True, text=True)
-    return re.findall(r"^([\w.-]+) ([A-Z]+)$", run.stdout, re.MULTILINE)  # a logger may say something, too
+    return re.findall(r"^([\w.-]+) ([A-Z]+)$", run.stdout, re.MULTILINE)  # a logger may also print lines
 
 
 if __name__ == "__main__":

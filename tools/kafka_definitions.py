@@ -1,10 +1,11 @@
 """Write `kafka/cluster/definitions.json`, Kafka's message definitions: ``python -m tools.kafka_definitions``.
 
-They are in Kafka's jars as JSON. Those of internal topics are taken from each release, the newest first: what a newer one defines
-in a version is not looked for in an older one. A new Kafka release is a line in ``RELEASES``, and this run again.
+Kafka's jars contain them as JSON. Those of internal topics come from all releases, the newest first: a version that a newer
+release
+defines is not read from an older one. For a new Kafka release, add a line to ``RELEASES`` and run this again.
 
-A line a message: the topic, whether it is a ``key``, a ``value`` or a ``control`` record, the number by which records name it
-(``apiKey``; for control records their type), and Kafka's own definition without what is only said about it.
+Each line is a message: the topic, ``key``, ``value`` or ``control``, the number that identifies it in records (``apiKey``; for
+control records, their type), and Kafka's definition without comments.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RELEASES: Final = (
     "4.4.0", "4.3.0", "4.2.0", "4.1.0", "4.0.0",
     "3.9.1", "3.8.1", "3.7.2", "3.6.2", "3.5.2", "3.4.1", "3.3.2", "3.2.3", "3.1.2", "3.0.2", "2.8.2",
 )  # fmt: skip
-"""2.0 to 2.7 have no definitions as data; what they wrote are the versions of 2.8"""
+"""2.0 to 2.7 do not have definitions as data; they wrote the versions of 2.8"""
 COORDINATORS: Final = {
     "kafka-group-coordinator": "__consumer_offsets",
     "kafka-transaction-coordinator": "__transaction_state",
@@ -53,7 +54,7 @@ Message = dict[str, Any]
 
 
 class Place(NamedTuple):
-    """Where a message is, and what names it there."""
+    """The topic and part of a message, and its number there."""
 
     topic: str
     part: str
@@ -95,7 +96,7 @@ def _messages(release: str) -> Iterator[tuple[Place, Message]]:
 
 
 def _without_comments(text: str) -> Message:
-    # Jackson stops where the object ends; the definitions of some releases do not.
+    # Like Jackson, stop at the end of the object, because the definitions of some releases have text after it.
     raw: Message = json.JSONDecoder().raw_decode(_COMMENT.sub(lambda match: match[1] or "", text).strip())[0]
     return raw
 
@@ -113,7 +114,7 @@ def _resources(artifact: str, release: str) -> Iterator[tuple[str, str]]:
     except urllib.error.HTTPError as error:
         if error.code != 404:
             raise
-        return  # an artifact that this release does not have
+        return  # this release does not have the artifact
     for path in sorted(jar.namelist()):
         if re.fullmatch(r"(common/)?(message|metadata)/\w+\.json", path):
             yield path, jar.read(path).decode()

@@ -1,7 +1,7 @@
-"""Native twins: header fields as plain SQL, for queries that need no more and then never leave the JVM.
+"""Native SQL equivalents: header fields as plain SQL, for queries that stay in the JVM.
 
-A twin reads one layout in one byte order from the front of the row, and checks nothing. It is
-written out from the same table as the kernels.
+A native SQL equivalent reads one layout in one byte order from the start of the row, without checks. It is generated from the
+same table as the kernels.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from sparkwire.base.wire import Layout, Placed
 
 
 def twins(title: str, layout: Layout, column: str, answers: Mapping[str, str]) -> str:
-    """One SELECT out of ``column`` of every field of a big-endian layout that has a type in ``answers``."""
+    """One SELECT from ``column`` of every field of a big-endian layout that has a type in ``answers``."""
     places = {name: placed for name, placed in layout.places.items() if name in answers}
     fields = ",\n".join(f"  {expression(placed, column, answers[name])} AS {name}" for name, placed in places.items())
     return f"-- {title}\nSELECT\n{fields}\nFROM {column}s;\n"
@@ -28,7 +28,7 @@ def expression(placed: Placed, column: str, answer: str) -> str:
         return f"CAST(conv(hex({part}), 16, -10) AS BIGINT)"
     number = f"CAST(conv(hex({part}), 16, 10) AS BIGINT)"
     if field.wire.startswith("i"):
-        # Two's complement: a set top bit counts for minus twice its value.
+        # Two's complement: subtract twice the value of the top bit if it is set.
         bits = 8 * field.width
         number = f"{number} - shiftleft(shiftright({number}, {bits - 1}), {bits})"
     return f"CAST({number} AS {answer})"

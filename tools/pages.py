@@ -1,4 +1,4 @@
-"""The pages of the documentation that follow from the catalogue, in Markdown: functions, samples, formats."""
+"""Generate the Markdown pages from the catalogue: functions, samples, formats."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sparkwire.core.sources.options import Option
 from sparkwire.kafka.cluster.tables import TABLES
 from tools.format_tables import cell, sections
 
-WIDTH = 88  # of a declaration's line before it is broken [characters]
-LINE = 120  # of a paragraph [characters]
-HEX = 96  # of a line of sample bytes [characters]
+WIDTH = 88  # maximum line length of a declaration [characters]
+LINE = 120  # line length of a paragraph [characters]
+HEX = 96  # line length of sample bytes [characters]
 
 
 def overview() -> str:
-    """Every function on one page, each with a line and a link."""
+    """The page with all functions, each with a line and a link."""
     parts = [
         "# Functions",
         "",
@@ -47,7 +47,7 @@ def overview() -> str:
 
 
 def exceptions() -> str:
-    """Every exception of the package, with what it is and what it derives from."""
+    """The page with all exceptions of the package, their meaning and base classes."""
     about, *_ = (inspect.getdoc(errors) or "").partition("\n\n    try:")
     example, *rest = (inspect.getdoc(errors) or "")[len(about) :].strip("\n").split("\n\n")
     parts = ["# Exceptions", "", *_paragraph(about), ""]
@@ -63,7 +63,7 @@ def exceptions() -> str:
 
 
 def functions(format: Format) -> str:
-    """The functions of a format: declaration, meaning, example, and the fields of what they return."""
+    """The page of a format's functions: declaration, meaning, example, and the fields of the results."""
     parts = [
         f"# {format.title}: functions",
         "",
@@ -88,13 +88,13 @@ def _arguments(format: Format, function: Function) -> list[str]:
 
 
 def _releases(function: Function) -> list[str]:
-    """Since when there is a function, and until when, if that is not the first release and forever."""
+    """The first release with a function, if it is not the first of all, and its deprecation, if any."""
     deprecated = [f"**{function.deprecation}**", ""] if function.deprecation else []
     return deprecated if function.since == FIRST_RELEASE else [*deprecated, f"Since {function.since}.", ""]
 
 
 def samples() -> str:
-    """The bytes that the examples read."""
+    """The page with the sample bytes of the examples."""
     parts = ["# Samples", "", "You find the columns of the view `sparkwire_samples`, in hexadecimal.", ""]
     for name, sample in SAMPLES.items():
         parts += [f"## {name}", "", "```text", *textwrap.wrap(sample.hex(), HEX), "```", ""]
@@ -102,7 +102,7 @@ def samples() -> str:
 
 
 def format_page(format: Format) -> str:
-    """A format: its grammar and what its reader does, from its module's docstring, and its tables."""
+    """The page of a format: its package's docstring, with grammar and reading rules, and its tables."""
     package = f"sparkwire.{format.name}"
     doc = inspect.getdoc(importlib.import_module(package)) or ""
     about = f"This page describes the bytes. To read them, use [the functions](../functions/{format.name}.md)."
@@ -117,7 +117,7 @@ def source_page(
     on_request: Mapping[str, pa.DataType],
     written: Sequence[Option],
 ) -> str:
-    """A data source: its options and its columns, those that only who names them gets, and the options of writing."""
+    """The tables of a data source: its options, its columns, columns on request, and the options of writing."""
     about = "This page lists the options and columns. To use the source, see [files and streams as tables](../guide/files.md)."
     parts = [f"# {source.NAME}", "", about, ""]
     parts += ["## Options for reading", "", *_options(source.OPTIONS)]
@@ -162,7 +162,7 @@ def _default(value: object) -> str:
 
 
 def declaration(function: Function) -> str:
-    """A function's signature, its types broken over lines where it is long."""
+    """A function's signature; long types are broken over several lines."""
     call, _, returns = function.signature.partition(" -> ")
     return f"{_broken(call)} -> {_broken(returns)}"
 
@@ -182,7 +182,7 @@ def _broken(text: str, indent: str = "") -> str:
 
 
 def split(text: str) -> list[str]:
-    """Split at the commas outside of brackets."""
+    """Split at commas that are not inside brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "<(") - (character in ">)")

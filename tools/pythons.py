@@ -1,4 +1,4 @@
-"""The Pythons of this machine, for what is done with each that is supported."""
+"""Find the Pythons of this machine, for tools that run with each supported version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUPPORTED: Final = ("3.11", "3.12", "3.13")
 
 @functools.cache
 def pythons() -> dict[str, Path]:
-    """The Pythons of this machine that run, by version: on the path, or where pyenv keeps them."""
+    """The working Pythons of this machine by version, on the path or in pyenv's directory."""
     paths: dict[str, Path] = {}
     for version in SUPPORTED:
         kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
@@ -26,7 +26,7 @@ def pythons() -> dict[str, Path]:
 
 
 def run(command: list[str], **environment: str) -> subprocess.CompletedProcess[str] | None:
-    """None where there is no such program."""
+    """Run a command. Returns None if the program does not exist."""
     try:
         return subprocess.run(
             command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=False

@@ -1,7 +1,7 @@
-"""Whether a release may go out: ``python -m tools.release [TAG]``, of the distributions in `dist`.
+"""Check a release: ``python -m tools.release [TAG]``, for the distributions in `dist`.
 
-The version is that of the package; the change log has it with a date, no function is of a later one, and the tag, where there
-is one, is ``v`` and the version.
+The change log must have the package's version with a date. No function may belong to a later version. The tag, if any, must be
+``v`` and the version.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def number(version: str) -> tuple[int, ...]:
 
 
 def faults(version: str, change_log: str, since: dict[str, str], tag: str = "") -> list[str]:
-    """What is in the way of this version, a sentence each."""
+    """The problems of this version, a sentence for each."""
     result = [f"{name} is since {of}, after {version}" for name, of in since.items() if number(of) > number(version)]
     dated = re.findall(r"^## (\S+) - \d{4}-\d{2}-\d{2}$", change_log, re.MULTILINE)
     if version not in dated:
@@ -35,7 +35,7 @@ def faults(version: str, change_log: str, since: dict[str, str], tag: str = "") 
 
 
 def of_this_package(tag: str = "") -> list[str]:
-    """The same of what is here."""
+    """The problems of this source tree."""
     since = {name: function.since for name, function in FUNCTIONS.items()}
     return faults(sparkwire.__version__, (ROOT / "CHANGELOG.md").read_text("utf-8"), since, tag)
 

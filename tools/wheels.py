@@ -1,9 +1,10 @@
-"""``make wheels``: the wheel for every platform, and beside it one with ready kernels for each level of processors.
+"""``make wheels``: build the wheel for every platform, and a wheel with ready kernels for each level of processors.
 
     python -m tools.wheels [DIRECTORY]
 
-For each supported Python that is on this machine, and for this machine's architecture: on aarch64 the same command builds the
-wheels for aarch64.
+It builds for each supported Python on this machine, and for this machine's architecture: on aarch64, the same command builds
+wheels
+for aarch64.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from sparkwire.kernels.ready import LEVELS, Level, lacking
 from tools.pythons import ROOT, SUPPORTED, pythons
 
 _PLATFORM: Final = "manylinux2014"
-"""kernels call nothing of the C library that is not in Python itself"""
+"""kernels call only functions of the C library that Python itself uses"""
 
 
 def main() -> int:
-    """Build all of them; what was built, and its size, and what could not be."""
+    """Build all wheels. Prints the built wheels with their sizes, and the failures."""
     out = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist").resolve()
     out.mkdir(parents=True, exist_ok=True)
     levels = [level for level in LEVELS if level.architecture == platform.machine()]
@@ -48,7 +49,7 @@ def main() -> int:
 
 
 def _python(version: str, pure: Path) -> Path | None:
-    """A Python of a version, with the libraries of a release; it is made once."""
+    """A Python of a version with the libraries of a release; it is created once."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return Path(sys.executable)
     if version not in pythons():
@@ -70,7 +71,7 @@ def _python(version: str, pure: Path) -> Path | None:
 
 
 def _with_kernels(python: Path, version: str, pure: Path, levels: Sequence[Level]) -> Path:
-    """A wheel like ``pure``, with kernels that ``python`` has compiled."""
+    """A copy of the wheel ``pure`` with kernels that ``python`` has compiled."""
     folder = pure.parent / version
     _run(sys.executable, "-m", "wheel", "unpack", "--dest", f"{folder}/tree", str(pure))
     [tree] = (folder / "tree").iterdir()
@@ -97,7 +98,7 @@ def _run(*command: str, environment: Mapping[str, str] | None = None) -> str:
 
 
 def _commit_time() -> str:
-    """Of the last commit: the date of every file in a wheel [s since epoch]."""
+    """The time of the last commit, which is the date of every file in a wheel [s since epoch]."""
     return os.environ.get("SOURCE_DATE_EPOCH") or _run("git", "log", "-1", "--format=%ct").strip()
 
 
@@ -122,7 +123,7 @@ def _pure(scratch: Path) -> Path:
 
 
 def _rejected(level: Level) -> bool:
-    """Kernels are compiled by calling them, so this processor has to have what they use."""
+    """The reason to skip a level. Kernels are compiled by calling them, so this processor must have the level's features."""
     missing = lacking(level)
     if missing:
         sys.stdout.write(f"{level.name} cannot be built here: {', '.join(sorted(missing))} is missing.\n")
@@ -130,7 +131,7 @@ def _rejected(level: Level) -> bool:
 
 
 def _compile(python: Path, level: Level, tree: Path) -> None:
-    """Compile all kernels of the unpacked wheel for a level, into it."""
+    """Compile all kernels for a level into the unpacked wheel."""
     with tempfile.TemporaryDirectory() as cache:
         environment = _DATED | {
             "PYTHONPATH": str(tree),

@@ -1,4 +1,4 @@
-"""Code for aarch64, generated here and run in an emulator: ``pip install unicorn pyelftools``."""
+"""Generate code for aarch64 and run it in an emulator: ``pip install unicorn pyelftools``."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FEATURES = ",".join(
     f"+{feature}" for level in LEVELS if level.architecture == "aarch64" for feature in sorted(level.features)
 )
 
-_CODE, _DATA, _STACK = 0x100000, 0x4000000, 0x8000000  # where things are in the emulator
+_CODE, _DATA, _STACK = 0x100000, 0x4000000, 0x8000000  # addresses in the emulator
 _ROOM = 1 << 20  # [bytes]
 _PAGE = 4096
 
-# Relocation types of the ELF for aarch64 that LLVM emits here.
+# The ELF relocation types for aarch64 that LLVM emits here.
 _PAGE_ADDRESS, _CALL, _JUMP = 275, 283, 282
-_LOW_BITS = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # of the address, in units of 1 << value
+_LOW_BITS = {277: 0, 278: 0, 284: 1, 285: 2, 286: 3, 299: 4}  # low bits of the address, in units of 1 << value
 
 
 def compiled(module: ir.Module) -> bytes:
-    """An object file, with the optimizations that Numba uses."""
+    """Compile a module to an object file, with Numba's optimizations."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module.triple = TRIPLE
@@ -45,7 +45,7 @@ def compiled(module: ir.Module) -> bytes:
 
 
 def runnable(obj: bytes, name: str) -> Callable[[bytes], int]:
-    """``f(data)``: what the function ``uint32 name(uint8 *data, int64 n)`` of an object file returns."""
+    """A function ``f(data)`` that runs ``uint32 name(uint8 *data, int64 n)`` of an object file."""
     image, entry = _linked(ELFFile(io.BytesIO(obj)), name)
     emulator = Uc(UC_ARCH_ARM64, UC_MODE_ARM)
     emulator.ctl_set_cpu_model(arm64_const.UC_CPU_ARM64_MAX)
@@ -56,7 +56,7 @@ def runnable(obj: bytes, name: str) -> Callable[[bytes], int]:
     emulator.reg_write(arm64_const.UC_ARM64_REG_CPACR_EL1, 3 << 20)  # allow vector registers
 
     def call(data: bytes) -> int:
-        # The first byte outside of the mapped data faults, at both ends in turn.
+        # The first byte outside the mapped data faults, at each end in turn.
         start = _DATA if len(data) % 2 else _DATA + _ROOM - len(data)
         emulator.mem_write(start, data)
         emulator.reg_write(arm64_const.UC_ARM64_REG_X0, start)
@@ -75,7 +75,7 @@ def _linked(elf: Any, name: str) -> tuple[bytearray, int]:
     addresses: dict[int, int] = {}
     end = 0
     for index, section in enumerate(elf.iter_sections()):
-        if section["sh_flags"] & 2 and section["sh_size"] and section.name != ".eh_frame":  # it takes memory
+        if section["sh_flags"] & 2 and section["sh_size"] and section.name != ".eh_frame":  # the section needs memory
             start = -(-end // _PAGE) * _PAGE
             end = start + section["sh_size"]
             image[start:end] = section.data()

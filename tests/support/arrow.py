@@ -1,4 +1,4 @@
-"""Ask a function on Arrow, as Spark does, and get plain Python results."""
+"""Call functions with Arrow arrays, like Spark, and convert results to Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparkwire import FUNCTIONS
 
 
 def ask(function: str, rows: Sequence[bytes | None], type: pa.DataType | None = None) -> list[Any]:
-    """One result a row; a timestamp in microseconds since the epoch."""
+    """One result for each row; timestamps are microseconds since the epoch."""
     return plain(FUNCTIONS[function].decode(pa.array(rows, type or pa.binary())))
 
 
@@ -50,7 +50,7 @@ def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.Record
 
 
 def with_integers(type: pa.DataType) -> pa.DataType:
-    """The type with microseconds in place of timestamps."""
+    """The type with integers (microseconds) instead of timestamps."""
     if pa.types.is_struct(type):
         return pa.struct([field.with_type(with_integers(field.type)) for field in type])
     if pa.types.is_list(type):
@@ -61,7 +61,7 @@ def with_integers(type: pa.DataType) -> pa.DataType:
 
 
 def enlarged(array: pa.Array) -> pa.Array:
-    """The same with 64-bit offsets in its strings and bytes, as Spark sends them under useLargeVarTypes."""
+    """The array with 64-bit offsets in strings and bytes, as Spark sends them with useLargeVarTypes."""
     return pa.array(array.to_pylist(), large(array.type))
 
 

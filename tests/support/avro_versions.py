@@ -1,6 +1,6 @@
-"""Random versions of a schema with logical types, and a judge: what fastavro reads by the writer's schema is what a column has.
+"""Random versions of schemas with logical types, and a comparison of columns with fastavro's values.
 
-The judge compares by Python's own ``Decimal``, ``date``, ``time`` and ``datetime``, whatever type the column has.
+The comparison uses Python's ``Decimal``, ``date``, ``time`` and ``datetime`` for every type of column.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _WIDE = Context(prec=100)
 
 
 def decimal(precision: int, scale: int, size: int = 0) -> dict[str, Any]:
-    """A decimal of bytes, or of a fixed of that size."""
+    """A decimal in bytes, or in a fixed with this size."""
     kind = {"type": "fixed", "name": f"Decimal{size}", "size": size} if size else {"type": "bytes"}
     return {**kind, "logicalType": "decimal", "precision": precision, "scale": scale}
 
 
 def logical(kind: str, name: str) -> dict[str, Any]:
-    """A number with a unit."""
+    """A number with a logical type."""
     return {"type": kind, "logicalType": name}
 
 
@@ -64,24 +64,24 @@ def _enum(chance: Random) -> Any:
 
 
 class Versions:
-    """Pairs of versions of one record."""
+    """Generates pairs of versions of one record."""
 
     def __init__(self, chance: Random, mixed: float) -> None:
-        """``mixed``: how often a field has a type of another family in the later version."""
+        """``mixed``: how often a field changes to a type of another family."""
         self.chance, self._mixed = chance, mixed
 
     def pair(self) -> tuple[Any, Any]:
-        """Two versions; inner named types have other names in each."""
+        """Two versions. Inner named types have different names in each."""
         one, other = self.record(2, "R")
         return _own_names(one, "1"), _own_names(other, "2")
 
     def writer_and_reader(self) -> tuple[Any, Any]:
-        """Two versions whose named types have one name, as Avro's resolution asks; the reader's fields have defaults."""
+        """Two versions with the same names of types, as Avro's resolution requires. The reader's fields have defaults."""
         writer, reader = (_own_names(version, "") for version in self.record(2, "R"))
         return writer, self._with_defaults(reader)
 
     def record(self, depth: int, name: str) -> tuple[Any, Any]:
-        """Two records of nearly the same fields."""
+        """Two records with similar fields."""
         fields: tuple[list[Any], list[Any]] = ([], [])
         for k in range(self.chance.randrange(1, 5)):
             one, other = self.types(depth - 1)
@@ -94,7 +94,7 @@ class Versions:
         return tuple({"type": "record", "name": name, "fields": some} for some in fields)  # type: ignore[return-value]
 
     def types(self, depth: int) -> tuple[Any, Any]:
-        """A type of each version."""
+        """A type for each version."""
         one, other = self._types(depth)
         chance = self.chance
         if chance.random() < 0.2 and not isinstance(one, list):
@@ -127,7 +127,7 @@ class Versions:
         return versions[0], versions[1]
 
     def _with_defaults(self, schema: Any) -> Any:
-        """The schema, with a default for most fields and enums. fastavro does not convert one of a type with a unit: NULL."""
+        """Add defaults to most fields and enums. Those of logical types are NULL, because fastavro does not convert them."""
         if isinstance(schema, list):
             return [self._with_defaults(branch) for branch in schema]
         if not isinstance(schema, dict):
@@ -144,7 +144,7 @@ class Versions:
 
 
 def _own_names(schema: Any, place: str) -> Any:
-    """The schema; its enums, fixed and inner records are named by their place. Avro defines a name once."""
+    """The schema with enums, fixed and inner records named by their position, because Avro names must be unique."""
     if isinstance(schema, list):
         return [_own_names(branch, place) for branch in schema]
     if not isinstance(schema, dict):
@@ -163,7 +163,7 @@ def _own_names(schema: Any, place: str) -> Any:
 
 
 def _default(schema: Any, chance: Random) -> dict[str, Any]:
-    """A field's default, as JSON has it, if any; a type with a unit becomes nullable for it."""
+    """The default of a field in JSON, if any. A logical type becomes nullable for it."""
     first = schema[0] if isinstance(schema, list) else schema
     kind = first if isinstance(first, str) else first["type"]
     values: dict[str, Any] = {
@@ -203,7 +203,7 @@ def without_units(schema: Any) -> Any:
 
 
 def random_value(chance: Random, schema: Any) -> Any:
-    """A value as fastavro writes it."""
+    """A random value that fastavro can encode."""
     if isinstance(schema, list):
         branch = chance.choice(schema)
         if branch == "null":
@@ -256,20 +256,20 @@ def _random_time(chance: Random, unit: str) -> Any:
 
 
 def written(schema: Any, value: Any) -> bytes:
-    """The datum, by fastavro."""
+    """The datum, encoded by fastavro."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
     return out.getvalue()
 
 
 def read_by_fastavro(data: bytes, writer: Any, reader: Any = None) -> Any:
-    """The datum's value, by fastavro."""
+    """The datum's value, decoded by fastavro."""
     parsed = None if reader is None else fastavro.parse_schema(reader)
     return fastavro.schemaless_reader(io.BytesIO(data), fastavro.parse_schema(writer), parsed)
 
 
 def differences(expected: Any, result: Any, type: pa.DataType, path: str = "") -> list[str]:
-    """The paths of values that a column does not have as fastavro reads them; those that are NULL for no reason among them."""
+    """The paths of values that differ from fastavro's, including values that are NULL without a reason."""
     if expected is None or result is None:
         return [] if expected is None and result is None else [path]
     if isinstance(expected, dict) and pa.types.is_struct(type):
@@ -281,7 +281,7 @@ def differences(expected: Any, result: Any, type: pa.DataType, path: str = "") -
                 expected.get(name), result[name], type.field(name).type, f"{path}.{name}" if path else name
             )
         ]
-    if pa.types.is_struct(type):  # of a union
+    if pa.types.is_struct(type):  # a union
         members = [name for name, value in result.items() if value is not None]
         if len(members) != 1:
             return [path]
@@ -314,7 +314,7 @@ def _same(expected: Any, result: Any, type: pa.DataType) -> bool:
     if isinstance(expected, bool) != isinstance(result, bool):
         return False
     if pa.types.is_float32(type) and isinstance(expected, float):
-        return bool(np.float32(expected) == np.float32(result))  # Avro's promotion: the nearest one
+        return bool(np.float32(expected) == np.float32(result))  # Avro's promotion rounds to the nearest FLOAT
     return bool(expected == result)
 
 

@@ -1,4 +1,4 @@
-"""A case is data: bytes, where they come from, and what the functions must return for them."""
+"""Cases: bytes with their origin, and the results that functions must return for them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 class Case(NamedTuple):
     """Bytes with known results.
 
-    Timestamps are integers [us since epoch]; everything else is what ``Array.to_pylist`` gives.
+    Timestamps are integers [us since epoch]; all other results are those of ``Array.to_pylist``.
     """
 
     name: str
     origin: str
     data: bytes
     answers: Mapping[str, Any]
-    """by function name"""
+    """the results by function name"""
 
 
 def cases_of(format: str) -> list[Case]:

@@ -1,4 +1,4 @@
-"""Random histories of a table as rows of a change table, and the table itself as a dictionary."""
+"""Random histories of a table as rows of a change table, with the table itself as a dictionary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 KEYS = ("shop", "id")
 VALUES = ("n", "note", "page")
-"""of which note and page may be stored apart, so that a message need not tell them"""
+"""the columns; a message may lack note and page, which a database may store separately"""
 SCHEMA = (
     "source STRING, _op_ STRING, _order_ BIGINT, _time_ TIMESTAMP, _table_ STRING, _transaction_ STRING, _keys_ ARRAY<STRING>, "
     "_before_ STRUCT<shop: INT, id: STRING, n: BIGINT, note: STRING, page: BINARY>, "
@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class ChangeHistory:
-    """A table that changes, and the changes as a capture system tells them."""
+    """A table that changes, with the changes in the form of a capture system."""
 
     random: Random
     truncates: bool = False
@@ -31,10 +31,10 @@ class ChangeHistory:
     order: int = field(default=0, init=False)
     table: dict[Key, Row] = field(default_factory=dict, init=False)
     written: dict[Key, int] = field(default_factory=dict, init=False)
-    """the order of the change that each row has last had"""
+    """the order of the last change of each row"""
     changes: list[tuple[Any, ...]] = field(default_factory=list, init=False)
     points: list[tuple[int, dict[Key, Row]]] = field(default_factory=list, init=False)
-    """what the table was after an order"""
+    """the table after each order"""
 
     def run(self, steps: int) -> ChangeHistory:
         for _ in range(steps):
@@ -80,7 +80,7 @@ class ChangeHistory:
         new, lacking = self.partly(self.table[key])
         if self.random.random() < 0.2 and not lacking:
             self.say("UPDATE_BEFORE", key, self.table[key], before=(*key, *self.table[key]))
-            self.order -= 1  # both halves have one order
+            self.order -= 1  # both halves have the same order
         self.write(self.random.choice(["UPDATE", "UPSERT"]), key, new, lacking=lacking)
 
     def move(self, old: Key) -> None:
@@ -91,9 +91,9 @@ class ChangeHistory:
         before = (*old, *self.random.choice([self.table[old], (None, None, None)]))
         del self.table[old]
         form = self.random.randrange(3)
-        if form == 0:  # as Debezium: a delete, then an insert that names the old key
+        if form == 0:  # like Debezium: a delete, then an insert with the old key
             self.say("DELETE", old, (None, None, None), before=(*old, None, None, None))
-        if form == 1 and not lacking:  # as DataHub: two halves of one order
+        if form == 1 and not lacking:  # like DataHub: two halves with the same order
             self.say("UPDATE_BEFORE", old, before[2:], before=before)
             self.order -= 1
             self.write("UPDATE", key, new)
@@ -101,7 +101,7 @@ class ChangeHistory:
             self.write(self.random.choice(["INSERT", "UPDATE"]), key, new, before=before, lacking=lacking)
 
     def partly(self, old: Row) -> tuple[Row, list[str]]:
-        """A new row, and which of its values a message does not tell since they are as before."""
+        """A new row, and the unchanged values that its message lacks."""
         new = list(self.row())
         lacking = [name for name in ("note", "page") if self.lacks and self.random.random() < 0.4]
         for name in lacking:
@@ -130,7 +130,7 @@ class ChangeHistory:
         self.changes.append((*head, *key, *row, lacking or None, None, None))
 
     def delivered(self) -> list[tuple[Any, ...]]:
-        """In any order, some several times, and a corrupt message between them."""
+        """The changes in random order, some repeated, and a corrupt message between them."""
         corrupt = ("s", "DELETE", 10**9, None, None, None, None, None, *next(iter(self.table), (1, "a")))
         rows = [*self.changes, *self.random.choices(self.changes, k=len(self.changes) // 3)]
         rows.append((*corrupt, None, None, None, None, None, "BAD_JSON"))
@@ -139,7 +139,7 @@ class ChangeHistory:
 
 
 def as_table(rows: list[Any]) -> dict[Key, Row]:
-    """Collected rows of ``current`` as the dictionary; fails where a key is there twice."""
+    """Collected rows of ``current`` as a dictionary. Fails if a key occurs twice."""
     by_name = {(row["shop"], row["id"]): (row["n"], row["note"], _plain(row["page"])) for row in rows}
     assert len(by_name) == len(rows)
     return by_name

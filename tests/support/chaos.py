@@ -1,6 +1,6 @@
-"""A broker and a relay that do to their files whatever happens to files, and what a stream over them has to give.
+"""A broker and a relay that do random things to their files, and the expected results of a stream over them.
 
-Each knows what it has written: what a query has to give next, and when something is lost, follows from that alone.
+Each knows what it has written. The next results of a query, and data losses, are computed from that alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Every length of message through every checksum, against the libraries; also run in children: ``-m tests.support.checksums``.
+"""Compare every checksum with the libraries, for messages of every length. Child processes run ``-m tests.support.checksums``.
 
-A child prints the instruction set that its kernels were compiled for and how many results were wrong.
+A child prints the instruction set of its kernels, and the number of wrong results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ONES = 0xFFFFFFFF
 
 
 def wrong_answers() -> int:
-    """All lengths below 700 and some up to ``LONGEST``, starting anywhere, their bytes beside a guard page."""
+    """The number of wrong results for all lengths below 700 and some up to ``LONGEST``, at any start, beside a guard page."""
     random = np.random.default_rng(7)
     content = random.bytes(LONGEST)
     lengths = [*range(700), *random.integers(700, LONGEST, 100).tolist(), LONGEST]

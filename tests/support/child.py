@@ -1,4 +1,4 @@
-"""Python children: for what depends on the environment at import, or may kill its process."""
+"""Run Python child processes, for tests that depend on the environment at import, or that may kill the process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def run_python(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
-    """Output of a child that finds the modules that this process finds; fails with what it wrote to stderr."""
+    """The output of a child process with this process's module path. Fails with the child's standard error."""
     result = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     child = subprocess.run(
         [sys.executable, *arguments],
@@ -29,7 +29,7 @@ def run_python(*arguments: str, environment: Mapping[str, str] | None = None) ->
 
 @contextmanager
 def one_at_a_time(name: str) -> Iterator[None]:
-    """Of all processes of this machine that come here with this name, one is inside."""
+    """A lock between processes of this machine: only one process with this name runs the block."""
     with Path(tempfile.gettempdir(), f"sparkwire-tests-{os.getuid()}-{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

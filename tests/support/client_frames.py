@@ -17,7 +17,7 @@ def rows(streams: dict[str, bytes]) -> list[tuple[str, int, bytes]]:
 
 
 def frame(spark: SparkSession, streams: dict[str, bytes], seed: int = 1) -> DataFrame:
-    """The events of the streams, in any order."""
+    """The events of the streams, in random order."""
     shuffled = rows(streams)
     Random(seed).shuffle(shuffled)
     return spark.createDataFrame(shuffled, SCHEMA).repartition(3)

@@ -1,4 +1,4 @@
-"""Histories of changes as a relay sends them, and the tables that they come to; the recipes that make such tables."""
+"""Histories of changes in a relay's form, the resulting tables, and the recipes that compute such tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def statements(recipe: str) -> list[str]:
 
 
 class History:
-    """Changes of a few keys in windows, and how a relay sends them: cut, with regresses, and windows twice."""
+    """Changes of a few keys in windows, as a relay sends them: truncated, with SCN regressions, and with repeated windows."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -35,7 +35,7 @@ class History:
         return event(scn, *key, self.table[key])
 
     def sent(self) -> bytes:
-        """The stream, whose last window is complete and is the last of the history."""
+        """The stream. Its last window is complete, and is the last one of the history."""
         out, at, repeats = [], 0, 20
         while at < len(self.windows):
             scn, changes = self.windows[at]

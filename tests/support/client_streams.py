@@ -1,4 +1,4 @@
-"""Streams for the client's tests: V1 events, big-endian, by the independent writer."""
+"""Streams for the client's tests: big-endian V1 events from the independent writer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def event(
     partition: int = 0,
     opcode: int = 1,
 ) -> bytes:
-    """One event; a data event has by default its source's golden schema id."""
+    """One event. By default, a data event has its source's golden schema id."""
     if schema_id is None:
         schema_id = schema_ids().get(source, bytes(16))
     return write(
@@ -58,17 +58,17 @@ def schema_ids() -> dict[int, bytes]:
 
 
 def end(scn: int, timestamp: int | None = None) -> bytes:
-    """The end of a window."""
+    """The event at the end of a window."""
     return event(scn, END_OF_PERIOD, timestamp=timestamp)
 
 
 def window(scn: int, *sources: int, first_key: int = 0) -> bytes:
-    """A window with a data event of each of these sources."""
+    """A window with one data event of each source."""
     return b"".join(event(scn, source, first_key + k) for k, source in enumerate(sources)) + end(scn)
 
 
 def regress(scn: int) -> bytes:
-    """An SCN regress, as the client's puller writes it."""
+    """An SCN regression, as the client's puller writes it."""
     return event(scn, REGRESS, 0, checkpoint_json(scn))
 
 
@@ -84,9 +84,9 @@ def error_event(number: int, message: str = "gone") -> bytes:
 
 
 def random_stream(random: Random, windows: int, *, broken: float = 0.0) -> list[bytes]:
-    """Events of windows of all kinds, control events and regresses among them.
+    """Events of windows of all kinds, with control events and SCN regressions.
 
-    ``broken``: how often there is a payload that cannot be read, or an event whose source or schema nobody knows.
+    ``broken``: how often a payload cannot be read, or an event has an unknown source or schema.
     """
     events: list[bytes] = []
     scn, key = random.randrange(1, 50), 0
@@ -122,7 +122,7 @@ def random_stream(random: Random, windows: int, *, broken: float = 0.0) -> list[
 
 
 def broken_event(random: Random, scn: int) -> bytes:
-    """One that no dispatcher can handle as it is meant."""
+    """An event that a dispatcher cannot handle."""
     kinds = (
         event(scn, REGRESS),
         event(scn, CHECKPOINT),

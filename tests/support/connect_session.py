@@ -1,4 +1,4 @@
-"""What a user does on Spark Connect; run by test_connect as a separate process, which prints what it saw as JSON."""
+"""A user's program on Spark Connect. test_connect runs it as a separate process, which prints its results as JSON."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tests.support.client_frames import SCHEMA, rows
 from tests.support.client_streams import window
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
-os.environ["SPARK_TESTING"] = "1"  # PySpark then takes any free port: tests run in two processes
+os.environ["SPARK_TESTING"] = "1"  # then PySpark uses any free port, because tests run in two processes
 
 RECORD = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
 
 
 class Local(Consumer):
-    """Of the main module, as in a notebook: pickled by value."""
+    """A class of the main module, as in a notebook, which is pickled by value."""
 
     def on_data_event(self, event: DataEvent) -> Result:
         return Result.SUCCESS
 
 
 def functions(spark: SparkSession) -> list[Any]:
-    """In SQL, as column functions, on a view, and the view of all of them."""
+    """Functions in SQL, as column functions, on a view, and the view of all functions."""
     samples = spark.table("sparkwire_samples")
     frames = [
         spark.sql("SELECT dbus_opcode(event) FROM sparkwire_samples"),
@@ -46,7 +46,7 @@ def functions(spark: SparkSession) -> list[Any]:
 
 
 def sources(spark: SparkSession) -> list[int]:
-    """Rows of a directory of segments: by a reader, by a view in SQL, by a stream into files; and of a file of events."""
+    """Rows of a directory of segments (with a reader, a SQL view, and a stream into files), and of a file of events."""
     orders = f"{sparkwire.samples()}/kafka/orders-0"
     options = f"path '{orders}', isolationLevel 'read_committed', columns 'offset'"
     spark.sql(f"CREATE TEMPORARY VIEW committed USING kafka_log OPTIONS ({options})")
@@ -70,7 +70,7 @@ def typed_payloads(spark: SparkSession) -> dict[str, Any]:
 
 
 def rejection(spark: SparkSession) -> str:
-    """The last line of a wrong use, after which Connect adds Spark's own code."""
+    """The last line of an error; Connect adds Spark's error code after it."""
     with pytest.raises(PythonException) as rejected:
         spark.sql("SELECT dbus_opcode('text')").collect()
     return str(rejected.value).rstrip().removesuffix("SQLSTATE: 38000").rstrip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""Messages that show each decision where Debezium's documentation is silent, and each thing that is wrong with others."""
+"""Messages for each case that Debezium's documentation leaves open, and for each kind of error."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def cases() -> list[Case]:
 
 
 def message(op: Any = "u", **fields: Any) -> bytes:
-    """An update, with these fields changed; a field is left out where its value is ``...``."""
+    """An update with changed fields. A field with the value ``...`` is left out."""
     whole = {"before": {"id": 1}, "after": {"id": 1, "note": "a"}, "source": SOURCE, "op": op, "ts_ms": 5} | fields
     return json.dumps({name: value for name, value in whole.items() if value is not ...}).encode()
 
 
 def messages() -> list[Case]:
-    """What a message is, and of what table."""
+    """Cases of the operation and table of messages."""
     sound = {"debezium_error": None, "debezium_is_valid": True}
     flattened = {"debezium_operation": "UPSERT", "debezium_op": None, "debezium_table": None} | sound
     schema = {"type": "struct", "fields": [{"type": "int32", "field": "id"}], "name": "shop.public.orders.Value"}
@@ -118,7 +118,7 @@ def messages() -> list[Case]:
 
 
 def faults() -> list[Case]:
-    """What is wrong, and the code of it."""
+    """Cases of errors and their codes."""
     return [
         Case(name, ORIGIN, data, {"debezium_error": code, "debezium_is_valid": False})
         for name, data, code in (

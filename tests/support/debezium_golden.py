@@ -1,4 +1,4 @@
-"""Debezium's golden messages, and the tables that the databases had: see ``tests/data/debezium``."""
+"""Debezium's golden messages, and the databases' tables; see ``tests/data/debezium``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOSSES_OF = {
 
 
 class Message(NamedTuple):
-    """A record of Kafka."""
+    """A Kafka record."""
 
     topic: str
     offset: int
@@ -33,7 +33,7 @@ class Message(NamedTuple):
 
 
 class TableTruth(NamedTuple):
-    """A table at a point, as its database printed it."""
+    """A table at a point, printed by its database."""
 
     name: str
     topic: str
@@ -43,7 +43,7 @@ class TableTruth(NamedTuple):
 
 
 class Point(NamedTuple):
-    """All tables at a point, and the first offset of each topic that came later, by variant."""
+    """All tables at a point, and the first later offset of each topic, by variant."""
 
     number: int
     next_offsets: Mapping[str, Mapping[str, int]]
@@ -52,7 +52,7 @@ class Point(NamedTuple):
 
 @cache
 def files(database: str) -> dict[str, bytes]:
-    """What the archive of a database holds, by name."""
+    """The files in the archive of a database, by name."""
     with tarfile.open(DATA / "debezium" / f"{database}.tar.xz") as archive:
         return {
             member.name.partition("/")[2]: opened.read()
@@ -90,7 +90,7 @@ def variants(database: str) -> list[str]:
 
 
 def columns_of(messages: list[Message]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Values, keys and topics."""
+    """The values, keys and topics of messages."""
     return (
         pa.array([message.value for message in messages], pa.binary()),
         pa.array([message.key for message in messages], pa.binary()),
@@ -116,7 +116,7 @@ def points(database: str) -> list[Point]:
 
 @cache
 def known_losses(database: str) -> set[tuple[str, str, str, str, str]]:
-    """Variant, table, column, key as JSON, and the database's text, of values that no message has right."""
+    """Values that no message has correctly: variant, table, column, key as JSON, and the database's text."""
     return {
         (loss["variant"], loss["table"], loss["column"], json.dumps(loss["key"]), str(loss["database"]))
         for loss in _lines(database, "truth/known_losses.jsonl")

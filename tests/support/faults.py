@@ -1,8 +1,8 @@
-"""File systems whose calls fail, disks that are full, processes that are killed: at any call that a job makes of a file system.
+"""Inject faults at any file system call of a job: failing calls, full disks, killed processes.
 
-What is counted is whatever Python asks of the system about one directory: it opens, reads, writes and closes files, syncs,
-renames, exchanges, links and deletes them, makes and deletes directories, lists them and looks at them. The call at which
-something happens is left out, or it has its effect and fails anyway, as it may over a network.
+The module counts all of Python's calls for one directory: open, read, write, close, sync, rename, exchange, link and delete
+files; create, delete and list directories; get a status. The call with the fault has no effect, or it has its effect and still
+fails, as over a network.
 """
 
 from __future__ import annotations
@@ -24,49 +24,49 @@ from sparkwire.core.sources import folder
 from sparkwire.core.sources.folder import Folder
 
 Kind = Literal["killed", "gone", "EACCES", "ENOSPC", "EIO", "full"]
-"""``full``: whatever needs room is rejected, and what needs none is not; ``gone``: as killed, but this process stays"""
+"""``full``: calls that need space fail; ``gone``: like killed, but this process continues"""
 KINDS: Final[tuple[Kind, ...]] = ("killed", "EACCES", "ENOSPC", "EIO", "full")
 EXIT: Final = 77
 CHANGES: Final = frozenset(
     {"create", "write", "close", "fsync", "replace", "exchange", "link", "unlink", "mkdir", "rmdir", "chmod"}
 )
-"""the calls that change something; the others look"""
+"""the calls that change something; the others only read"""
 _NEED_ROOM: Final = frozenset({"create", "write", "close", "fsync", "link", "mkdir"})
 _OF_OS: Final = ("replace", "link", "mkdir", "chmod", "unlink", "rmdir", "scandir", "stat", "lstat", "open")
 _OF_FOLDER: Final = ("sizes", "folders", "tree")
-"""they list by Arrow, which asks the system without Python"""
+"""functions that list with Arrow, which calls the system without Python"""
 _IN_MEMORY: Final = Path("/dev/shm")
 
 
 @pytest.fixture
 def quick_path() -> Iterator[Path]:
-    """A directory in memory, where there is such a thing: on a disk a thousand syncs take their time."""
+    """A directory in memory if possible, because a thousand syncs of a disk are slow."""
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY if _IN_MEMORY.is_dir() else None) as path:
         yield Path(path)
 
 
 class Gone(BaseException):
-    """Stands for a process that has ended: whatever it still tries has no effect."""
+    """Simulates that a process has ended: its later calls have no effect."""
 
 
 class Fault(NamedTuple):
-    """What happens, and when."""
+    """The kind of a fault, and its time."""
 
     kind: Kind | None = None
     at: int = 0
     """the number of the call"""
     lasting: bool = False
-    """whether all calls that follow fail, too"""
+    """whether all later calls also fail"""
     after: bool = False
-    """whether the call has had its effect"""
+    """whether the failing call has its effect"""
     exchanges: bool = True
     """whether the system can exchange two directories"""
     looks: bool = True
-    """whether calls that change nothing are counted, too"""
+    """whether calls that change nothing are also counted"""
 
 
 class _Calls:
-    """The calls that are made below one directory, and what happens to one of them."""
+    """Counts the calls below one directory, and injects the fault."""
 
     def __init__(self, top: Path, fault: Fault, hook: Callable[[int], None] | None) -> None:
         self.top, self.fault, self.hook = os.fspath(top), fault, hook
@@ -74,11 +74,11 @@ class _Calls:
         self.is_off = False
 
     def is_here(self, path: Any) -> bool:
-        """Whether a call is about the directory; of open files all that matter are."""
+        """Whether a call concerns the directory."""
         return isinstance(path, int) or os.fspath(path).startswith(self.top)
 
     def do(self, name: str, effect: Callable[[], Any], half: Callable[[], object] | None = None) -> Any:
-        """Make a call, or what becomes of it; ``half``: what is left of it where it is interrupted."""
+        """Make a call, or inject the fault; ``half``: the partial effect if the call is interrupted."""
         if self.is_off or not (self.fault.looks or name in CHANGES):
             return effect()
         self.done.append(name)
@@ -151,9 +151,9 @@ class _File:
 
 @contextmanager
 def faulty(top: Path, fault: Fault, hook: Callable[[int], None] | None = None) -> Iterator[list[str]]:
-    """The calls about a directory that are made.
+    """Count the calls for a directory, and inject a fault.
 
-    ``hook`` is called before each, with its number; its own calls do not count.
+    ``hook`` is called before each call with its number; the hook's own calls are not counted.
     """
     calls = _Calls(top, fault, hook)
 
@@ -179,7 +179,7 @@ def faulty(top: Path, fault: Fault, hook: Callable[[int], None] | None = None) -
         original = getattr(Folder, name)
         return lambda self, *folders: calls.do("list", lambda: original(self, *folders))
 
-    # One after the other, so that the number of a call says which it is.
+    # One after the other, so that the numbers of calls are deterministic.
     def sync_all(self: Folder, names: Any) -> None:
         for name in names:
             self.sync(name)
@@ -202,7 +202,7 @@ def faulty(top: Path, fault: Fault, hook: Callable[[int], None] | None = None) -
 
 
 class Counter:
-    """A number that processes share."""
+    """A number that several processes share."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8)
@@ -217,7 +217,7 @@ class Counter:
 
 
 def in_child(run: Callable[[], None]) -> int:
-    """Run something in a separate process, which may be killed: its exit code, 0 where all went well, 1 where it failed."""
+    """Run a function in a separate process, which may be killed. Returns the exit code: 0 for success, 1 for failure."""
     child = os.fork()
     if not child:
         _run_and_exit(run)
@@ -231,7 +231,7 @@ def _run_and_exit(run: Callable[[], None]) -> NoReturn:
         code = 0
     except (OSError, ValueError):
         code = 1
-    except BaseException as error:  # noqa: BLE001  nothing may continue in a copy of pytest
+    except BaseException as error:  # noqa: BLE001  the copy of pytest must not continue
         os.write(2, f"{error!r}\n".encode())
         code = 2
     finally:

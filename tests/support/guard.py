@@ -1,6 +1,6 @@
-"""Bytes that end, or begin, exactly at a page that nobody may touch: an access outside kills the process.
+"""Bytes that end, or begin, exactly at a protected page: an access outside kills the process.
 
-A kernel under test is run in this process or, where the access is feared, in a child.
+A test runs a kernel in this process, or in a child process if an invalid access is likely.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _NO_ACCESS = 0
 
 
 def guarded(size: int, *, at_end: bool = True) -> NDArray[np.uint8]:
-    """``size`` writable bytes; the byte after the last (or before the first) faults.
+    """``size`` writable bytes; an access to the byte after the last one (or before the first one) faults.
 
-    The array and whatever is made of it without a copy keep the pages alive.
+    The array, and all views of it, keep the pages alive.
     """
     page = mmap.PAGESIZE
     room = max(-(-size // page), 1) * page
@@ -45,7 +45,7 @@ def guarded_bytes(content: bytes, *, at_end: bool = True) -> NDArray[np.uint8]:
 
 
 def guarded_column(rows: Sequence[bytes | None], *, at_end: bool = True) -> pa.Array[Any]:
-    """A binary column whose bytes, all rows without a gap, are beside a guard page."""
+    """A binary column whose bytes are contiguous and beside a guard page."""
     data = guarded_bytes(b"".join(row or b"" for row in rows), at_end=at_end)
     ends = itertools.accumulate((len(row or b"") for row in rows), initial=0)
     offsets = np.fromiter(ends, np.int32, len(rows) + 1)

@@ -1,6 +1,6 @@
-"""What Java prints of the payloads in Databus's golden files: a small Avro reader, and `GenericRecord.toString`.
+"""Java's texts of the payloads in Databus's golden files: a small Avro reader, and `GenericRecord.toString`.
 
-Only what the golden schemas have: records of long, int, double, boolean, string, bytes and unions with null.
+It supports only the types of the golden schemas: records of long, int, double, boolean, string, bytes and unions with null.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def record_text(schema: str, payload: bytes) -> str | None:
-    """As Java prints the record, None where the payload cannot be read."""
+    """The record as Java prints it; None if the payload cannot be read."""
     fields = json.loads(schema)["fields"]
     try:
         at, shown = 0, []
@@ -69,7 +69,7 @@ def _escaped(character: str) -> str:
 
 
 def java_double(number: float) -> str:
-    """`Double.toString`."""
+    """The result of `Double.toString`."""
     if number != number or number in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(number)]
     if number == 0 or 1e-3 <= abs(number) < 1e7:

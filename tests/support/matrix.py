@@ -1,12 +1,12 @@
-"""`make matrix`: every supported Spark, with each interface that it has: all examples and the golden cases in SQL.
+"""`make matrix`: run all examples and the golden cases in SQL on every supported Spark, with each of its interfaces.
 
     make matrix                      all of them
-    make matrix MATRIX=ends          the oldest, and the Spark of this environment with Arrow: what CI runs at every push
-    make matrix MATRIX="4.1 4.2"     those versions
+    make matrix MATRIX=ends          the oldest Spark, and the Spark of this environment with Arrow, as CI does at every push
+    make matrix MATRIX="4.1 4.2"     only these versions
     make matrix MATRIX=numba         every minor version of Numba
 
-Each Spark has an environment of its own under .venv/matrix, made once. What cannot be had is said in a sentence, and the
-rest continues. Prints the table of docs/versions.md; exits with 1 where a result is wrong, or nothing was there to ask.
+Each Spark has a separate environment in .venv/matrix, which is created once. If an environment cannot be created, the command
+prints the reason and continues. It prints the table of docs/versions.md, and exits with 1 if a result is wrong or nothing ran.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PLACE = ROOT / ".venv" / "matrix"
 
 
 class Environment(NamedTuple):
-    """A Spark on a Python, and what else has to be of a certain version there."""
+    """A Spark on a Python, with fixed versions of other packages."""
 
     spark: str
     python: str
     requirements: tuple[str, ...] = ()
     numba: str = ""
-    """a minor version, where it is another one than pip would take"""
+    """a minor version of Numba, if it differs from pip's choice"""
 
     @property
     def path(self) -> Path:
@@ -48,20 +48,20 @@ class Environment(NamedTuple):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """What pip installs."""
+        """The requirements for pip."""
         numba = (f"numba=={self.numba}.*",) if self.numba else ()
         return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 
 
-# The oracles' own, which the golden cases are made with.
+# Packages of the oracles, which create the golden cases.
 ORACLES = ("xxhash", "zstandard")
-# With the oldest of everything that pyproject.toml allows.
+# With the oldest versions that pyproject.toml allows.
 OLDEST = Environment(
     "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "cramjam==2.11.*"), numba="0.62"
 )
 ENVIRONMENTS = (
     OLDEST,
-    # Spark 3.5 was made for numpy 1, and pyarrow for numpy 1 ends with 18.
+    # Spark 3.5 needs numpy 1; pyarrow 18 is the last release for numpy 1.
     Environment("3.5.9", "3.11", ("numpy<2", "pyarrow<19")),
     Environment("4.0.5", "3.12"),
     Environment("4.1.4", "3.11"),
@@ -69,13 +69,13 @@ ENVIRONMENTS = (
     Environment("4.3.0", "3.11"),
     Environment("4.3.0", "3.12"),
     Environment("4.3.0", "3.13"),
-    # The compile cache leans on Numba's internals; 0.62 is the oldest's, and what pip takes is the others'.
+    # The compile cache uses Numba's internals. The oldest environment has 0.62; the others have pip's choice.
     *(Environment("4.3.0", "3.11", numba=minor) for minor in ("0.63", "0.64", "0.65", "0.66", "0.67")),
 )
 
 
 def install(environment: Environment) -> str | None:
-    """Make the environment, once, whoever else wants it; a sentence where it cannot be had."""
+    """Create the environment once, also with concurrent processes. Returns a message if that fails."""
     with one_at_a_time(environment.path.name):
         return _install(environment)
 
@@ -99,15 +99,15 @@ def _install(environment: Environment) -> str | None:
 
 
 def _reason(said: str) -> str:
-    """The line of pip's that tells most."""
+    """The most informative line of pip's output."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if "ERROR:" in line]
     return (errors or lines or ["no reason given"])[-1]
 
 
 def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
-    """What each interface of that Python's Spark returns, as counts; see `tests.support.matrix_check`."""
-    # The sources, not what pip installed: they may be newer.
+    """The counts of each interface of that Python's Spark; see `tests.support.matrix_check`."""
+    # Use the sources instead of the installed package, because they may be newer.
     sources = os.pathsep.join([str(ROOT / "udfs"), str(ROOT)])
     command = [python, "-m", "tests.support.matrix_check", *interfaces]
     done = run(command, PYTHONPATH=sources, PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=python, TZ="UTC")
@@ -120,7 +120,7 @@ def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table row by row; the exit status."""
+    """Print the table row by row. Returns the exit status."""
     ends = list(arguments) == ["ends"]
     chosen = [OLDEST] if ends else [e for e in ENVIRONMENTS if e.chosen_by(arguments)]
     print("| Spark | Python | numpy, pandas, pyarrow, numba | interface | examples | golden checks | what differs |")
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str]) -> int:
         missing = install(environment)
         if missing:
             print(f"{environment.title}: not tried, {missing}.", flush=True)
-            if environment == OLDEST:  # CI relies on it
+            if environment == OLDEST:  # CI needs it
                 right.append(False)
             continue
         right += [row(environment.title, one) for one in check(str(environment.path / "bin" / "python"))]
@@ -140,7 +140,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def row(title: str, by_name: dict[str, Any]) -> bool:
-    """Print one; whether everything in it is right."""
+    """Print a row. Returns whether all its results are correct."""
     if "failed" in by_name:
         print(f"{title} failed:\n{by_name['failed']}", flush=True)
         return False

@@ -1,4 +1,4 @@
-"""What `tests.support.matrix` runs in each environment: one line of JSON for each interface of this Spark, or for those given."""
+"""The program that `tests.support.matrix` runs in each environment. It prints one line of JSON for each interface of Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
 
 
 def session() -> SparkSession:
-    """Local, in UTC."""
+    """A local session in UTC."""
     return (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -36,12 +36,12 @@ def session() -> SparkSession:
 
 
 def examples(spark: SparkSession, functions: list[Any]) -> Iterator[tuple[str, str | None]]:
-    """The result to each function's example: all in one query, in halves where that fails."""
+    """The result of each function's example, all in one query. If that fails, it is split in halves."""
     columns = [f"CAST({function.example_expression} AS STRING) AS {function.name}" for function in functions]
     try:
         row = spark.table("sparkwire_samples").selectExpr(*columns).collect()[0]
         yield from row.asDict().items()
-    except Exception as failed:  # noqa: BLE001  # Spark 3.5 raises Java's own where names are given
+    except Exception as failed:  # noqa: BLE001  # Spark 3.5 raises Java's exception for named arguments
         if len(functions) == 1:
             yield functions[0].name, type(failed).__name__
             return
@@ -51,7 +51,7 @@ def examples(spark: SparkSession, functions: list[Any]) -> Iterator[tuple[str, s
 
 
 def golden(spark: SparkSession, cases: list[Case]) -> Iterator[tuple[str, Any, Any]]:
-    """What each golden case expects of each function, and what it got."""
+    """The expected and actual results of each function for each golden case."""
     names = sorted({name for case in cases for name in case.answers})
     rows = [(i, case.data) for i, case in enumerate(cases)]
     frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
@@ -62,7 +62,7 @@ def golden(spark: SparkSession, cases: list[Case]) -> Iterator[tuple[str, Any, A
 
 
 def sources(spark: SparkSession) -> Iterator[tuple[str, Any, Any]]:
-    """The rows of both data sources, and those of the functions over the same files."""
+    """The rows of both data sources, and the results of functions over the same files."""
     kafka, databus = sparkwire.samples() / "kafka" / "orders-0", sparkwire.samples() / "databus" / "relay_v1.bin"
     log = spark.read.format("kafka_log").option("controlRecords", "true").load(str(kafka))
     yield (
@@ -84,14 +84,14 @@ def rows(table: DataFrame, *columns: str) -> list[Any]:
 
 
 def missing(spark: SparkSession, interface: str, nulls: int) -> Iterator[str]:
-    """What an interface of this Spark cannot do."""
+    """The features that an interface of this Spark lacks."""
     if interface == "pandas":
         yield f"a NULL STRUCT is a STRUCT of NULLs ({nulls} checks)"
     if not HAS_SOURCES:
         yield "no data sources"
     try:
         spark.sql("SELECT kafka_crc(message => message) FROM sparkwire_samples").collect()
-    except Exception:  # noqa: BLE001  # Spark 3.5 raises Java's own
+    except Exception:  # noqa: BLE001  # Spark 3.5 raises Java's exception
         yield "no named arguments"
 
 

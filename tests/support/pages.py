@@ -1,4 +1,4 @@
-"""The blocks of a page that a reader runs, and what the page says they print."""
+"""The code blocks of a page, with the output on the page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _BLOCK = re.compile(r"```(python|sql)\n(.*?)```\n(?:\n```text\n(.*?)```)?", re.D
 
 
 class Block(NamedTuple):
-    """One of them."""
+    """A code block."""
 
     language: str
     code: str
     printed: str
-    """empty where the page does not show it"""
+    """the output on the page; empty if the page does not show it"""
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -23,5 +23,5 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def lines_of(text: str) -> list[str]:
-    """Without what a terminal does not show: blanks at the ends of lines."""
+    """The lines of a text without trailing blanks, which a terminal does not show."""
     return [line.rstrip() for line in text.strip().splitlines()]

@@ -1,6 +1,6 @@
-"""Raw accesses just inside and just outside of their arrays; a child of the checked build: ``-m tests.support.raw_access``.
+"""Raw accesses just inside and just outside their arrays, in a child process with the checked build.
 
-It prints the name of every access that did not keep its word.
+``-m tests.support.raw_access`` prints the name of every access that is not checked correctly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _read_fields = field_reader(
 
 
 def accesses() -> dict[str, tuple[Callable[[int], object], range]]:
-    """By name: what touches an array at a position, and the positions at which it may."""
+    """Functions that access an array at a position, by name, with the valid positions."""
     data = np.zeros(SIZE, np.uint8)
     out = np.zeros(SIZE, np.uint8)
     result: dict[str, tuple[Callable[[int], object], range]] = {}
@@ -101,7 +101,7 @@ def _checksumming(checksum: Any, data: Any) -> Callable[[int], object]:
 
 
 def broken_words() -> list[str]:
-    """The accesses that raise inside of their array, or do not raise outside."""
+    """The accesses that raise inside their array, or do not raise outside."""
     broken = []
     for name, (access, inside) in accesses().items():
         for at in (-1, 0, inside[-1], inside[-1] + 1, 1 << 58, -(1 << 58)):

@@ -1,6 +1,6 @@
-"""A schema registry that speaks Confluent's REST API: what its clients ask to read, and to register.
+"""A schema registry with Confluent's REST API for reading and registering schemas.
 
-Source: "Schema Registry API Reference" of Confluent Platform 8.0; what it answers is read by Confluent's own client in the tests.
+Source: "Schema Registry API Reference" of Confluent Platform 8.0. The tests read its responses with Confluent's client.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ NOT_FOUND = {"subject": 40401, "version": 40402, "schema": 40403}
 
 
 class Answer(NamedTuple):
-    """Of a server that is not well, or is none."""
+    """A response of a failing or wrong server."""
 
     status: int
     body: bytes = b'{"error_code": 50001, "message": "store error"}'
 
 
 class RegistryServer:
-    """What it holds, what it was asked, and how it fails."""
+    """The registry's schemas, its recorded requests, and its failures."""
 
     def __init__(self) -> None:
         self.versions: dict[tuple[str, int], dict[str, Any]] = {}
         self.global_ids: dict[int, Any] = {}
-        """schemas by the number that Apicurio's own API knows"""
+        """schemas by their ids in Apicurio's API"""
         self.asked: list[str] = []
         """method and path of each request, without the query"""
         self.authorizations: set[str | None] = set()
         self.failing: list[Answer] = []
-        """the answers to the next requests"""
+        """responses to the next requests"""
         self.slow: float = 0
-        """[s] before each answer"""
+        """[s] delay of each response"""
         self.url = ""
 
-    # -- what it holds
+    # -- schemas
 
     def register(
         self, subject: str, schema: Any, kind: str = "AVRO", references: Any = (), id: int | None = None
     ) -> int:
-        """The id of a schema; the same for the same text, as in every registry."""
+        """Register a schema and return its id, which is the same for the same text, as in every registry."""
         text = schema if isinstance(schema, str) else json.dumps(schema)
         same = [one for one in self.versions.values() if (one["schema"], one["references"]) == (text, list(references))]
         number = id or (same[0]["id"] if same else max((one["id"] for one in self.versions.values()), default=0) + 1)
@@ -69,19 +69,19 @@ class RegistryServer:
         return int(number)
 
     def guid(self, id: int) -> str:
-        """Of the schema with an id."""
+        """The GUID of the schema with an id."""
         return next(str(one["guid"]) for one in self.versions.values() if one["id"] == id)
 
     def delete(self, subject: str) -> None:
-        """As a soft deletion does: found by those who ask for what is deleted."""
+        """Delete a subject softly: requests that include deleted versions still find it."""
         for (named, _), one in self.versions.items():
             if named == subject:
                 one["deleted"] = True
 
-    # -- what it answers
+    # -- responses
 
     def answer(self, method: str, target: str, body: Any) -> tuple[int, Any]:
-        """Status and JSON."""
+        """The status and JSON of a response."""
         parts = urlsplit(target)
         deleted = "deleted=true" in parts.query.lower()
         path = [unquote(part) for part in parts.path.strip("/").split("/")]
@@ -124,7 +124,7 @@ class RegistryServer:
 
 
 def _context(subject: str) -> str:
-    """``.eu`` of ``:.eu:orders``; an id counts in its context."""
+    """``.eu`` of ``:.eu:orders``; ids belong to a context."""
     return subject.split(":")[1] if subject.startswith(":.") else "."
 
 
@@ -138,7 +138,7 @@ def _not_found(what: str) -> tuple[int, Any]:
 
 @contextmanager
 def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
-    """A registry at a port of its own, over TLS if an authority is given; asked as a proxy it answers for every host."""
+    """A registry at a separate port, with TLS if an authority is given. As a proxy, it responds for every host."""
     registry = RegistryServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -163,7 +163,7 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
         do_GET = do_POST = _answer  # noqa: N815  # the names that http.server calls
 
         def log_message(self, *_: Any) -> None:
-            """Nothing: a test says what failed."""
+            """Log nothing, because tests report failures."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if authority is not None:

@@ -1,4 +1,4 @@
-"""What Spark does with a source that streams, without Spark."""
+"""Run a streaming source like Spark, without Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class Stream:
-    """One query: it requests offsets, reads what is between two of them, and keeps the last in JSON."""
+    """A query: it requests offsets, reads the data between two of them, and stores the last one as JSON."""
 
     def __init__(self, source: Any, follower: Callable[[Any], Any], path: Path | str, **options: str) -> None:
         self.source = source
@@ -31,12 +31,12 @@ class Stream:
         return plain_rows(batch for task in tasks for batch in self.source.read(self.query, task))
 
     def batch(self, max_bytes: int | None = None) -> list[Row]:
-        """The rows of one micro-batch; read again by a query that was started again they are the same."""
+        """The rows of one micro-batch. Checks that a restarted query reads the same rows."""
         end = self.follower.latest(self.place)
         if max_bytes is not None:
             end = self.follower.limited(self.place, end, max_bytes)
         start, end = (json.loads(json.dumps(places)) for places in (self.place, end))
-        if start == end:  # Spark plans nothing
+        if start == end:  # Spark plans no batch
             return []
         result = self.between(self.follower, start, end)
         assert self.between(self.new(), start, end) == result
@@ -44,7 +44,7 @@ class Stream:
         return result
 
     def all(self, max_bytes: int | None = None) -> list[Row]:
-        """The rows of micro-batches until nothing is new, as ``Trigger.AvailableNow`` has them."""
+        """The rows of all micro-batches until nothing is new, like ``Trigger.AvailableNow``."""
         rows: list[Row] = []
         while True:
             before = self.place
@@ -53,7 +53,7 @@ class Stream:
                 return rows
 
     def restart(self, fail_on_data_loss: bool = True) -> None:
-        """A new process, with what the checkpoint kept."""
+        """Simulate a new process with the same checkpoint."""
         self.query = self.query._replace(fail_on_data_loss=fail_on_data_loss)
         self.follower = self.new()
 

@@ -1,7 +1,6 @@
-"""A reader of any format by its table, slow and obvious: it shares no line with the walker of the package, or with the kernels.
+"""A slow and simple reader of any format by its table. It shares no code with the package's walker or with the kernels.
 
-It reads what is there. A number or bytes that are not all there are missing from what it returns; where nothing says where the
-next part begins, it ends.
+It reads the available bytes, and leaves out truncated numbers and bytes. It stops if the start of the next part is unknown.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ CRCS: dict[str, Callable[[bytes], int]] = {
 
 
 class Ends(Exception):
-    """Nothing says where the next part begins."""
+    """The start of the next part is unknown."""
 
 
 class Read:
-    """What is read of one struct."""
+    """The values of one struct."""
 
     def __init__(self, parent: Read | None = None) -> None:
         self.parent = parent
         self.values: Values = {}
         self.spans: dict[str, tuple[int, int]] = {}
-        """where each part should begin and end"""
+        """the expected start and end of each part"""
         self.checks: dict[str, bool] = {}
-        """of each checksum whose bytes are all there: whether it is right"""
+        """whether each checksum is correct, if all its bytes exist"""
         self.wrong = False
         """whether a size, a count or a kind contradicts the bytes"""
 
@@ -108,13 +107,13 @@ class Reader:
             self.number(part, read)
 
     def take(self, name: str, size: int, read: Read) -> bytes | None:
-        """Bytes, if all are there."""
+        """Bytes, if all of them exist."""
         at, self.at = self.at, self.at + size
         read.spans[name] = at, self.at
         return self.data[at : self.at] if self.at <= self.stop else None
 
     def number(self, part: Field | Varint, read: Read) -> int:
-        """A number; one that is missing ends what follows only if its width does."""
+        """Read a number. A truncated number stops the reader only if its width is unknown."""
         if isinstance(part, Field):
             raw = self.take(part.name, part.width, read)
             if raw is None:
@@ -136,7 +135,7 @@ class Reader:
         raise Ends
 
     def before(self, part: Field | Varint | str, read: Read) -> int:
-        """A size or a count."""
+        """Read a size or a count before a part."""
         name = part if isinstance(part, str) else part.name
         if not isinstance(part, str):
             self.number(part, read)
@@ -170,7 +169,7 @@ class Reader:
             read.values[part.name] = content
 
     def repeated(self, part: Repeated, struct: Struct, read: Read) -> None:
-        """Items up to one that cannot be read."""
+        """Read items up to one that cannot be read."""
         count = None if part.count is None else self.before(part.count, read)
         if count is not None and count < 0:
             read.wrong = True

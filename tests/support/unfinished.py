@@ -1,4 +1,4 @@
-"""Jobs that are interrupted at a certain step, for those who find them."""
+"""Create jobs that were interrupted at a certain step."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.faults import Fault, Gone, faulty
 from tests.support.writer_chaos import Job, WriterChaos
 
 DEAD = this_process()._replace(born="before")
-"""a process that has ended, and whose number is this one's"""
+"""a process that has ended, with the pid of this process"""
 
 
 def steps_of_the_swap(chaos: WriterChaos, job: Job, exchanges: bool) -> range:
-    """The changes of a job after its first swap and before its end, by their numbers."""
+    """The numbers of a job's changes after its first swap and before its end."""
     top, trial = chaos.top, chaos.top.with_name(f"{chaos.top.name}-trial")
     shutil.copytree(top, trial)
     chaos.top = trial
@@ -27,11 +27,11 @@ def steps_of_the_swap(chaos: WriterChaos, job: Job, exchanges: bool) -> range:
         shutil.rmtree(trial)
     decided = (
         len(calls) - calls[::-1].index("create") + 4
-    )  # it is written, closed, synced, given its name, and that synced
+    )  # it is written, closed, synced, renamed, and the directory synced
     return range(decided + 1, calls.index("unlink", decided) + 1)
 
 
 def interrupted_at(chaos: WriterChaos, job: Job, step: int, exchanges: bool, owner: Process) -> None:
-    """A job whose process ends at a change of this number."""
+    """Run a job whose process ends at a change with this number."""
     with faulty(chaos.top, Fault("gone", step, exchanges=exchanges, looks=False)), suppress(Gone, Unfinished):
         chaos.write(job, owner=owner)

@@ -1,6 +1,6 @@
-"""Avro, slow and obvious: random schemas and data, their bytes, and what each reader must make of them.
+"""A slow and simple oracle for Avro: random schemas and data, their bytes, and the expected results of each reader.
 
-A datum of a union is ``(branch, datum)``; a date or time is its number, a decimal its unscaled number, a map a list of pairs.
+A datum of a union is ``(branch, datum)``. Dates and times are numbers, a decimal is its unscaled number, a map a list of pairs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Names:
 
 
 def random_schema(chance: Random, depth: int = 3, names: Names | None = None, in_union: bool = False) -> Any:
-    """A schema as JSON has it: every kind and every logical type, nothing recursive."""
+    """A random schema in JSON, with every kind and every logical type, not recursive."""
     names = names or Names()
     kinds = [
         "null",
@@ -121,7 +121,7 @@ def _random_fixed(chance: Random, names: Names) -> Any:
 
 
 def random_datum(chance: Random, schema: Schema) -> Any:
-    """Any datum of the schema, bounds and empty ones among them."""
+    """A random datum of the schema, including bounds and empty values."""
     kind = schema.kind
     if kind == "union":
         k = chance.randrange(len(schema.branches))
@@ -179,7 +179,7 @@ def _numbers(chance: Random, schema: Schema) -> list[int]:
 
 
 def encode(schema: Schema, datum: Any, chance: Random | None = None) -> bytes:
-    """Avro's binary encoding; with ``chance`` in blocks, some with their sizes."""
+    """Avro's binary encoding. With ``chance``, collections have several blocks, some with sizes."""
     kind = schema.kind
     if kind == "union":
         return varint(datum[0]) + encode(schema.branches[datum[0]], datum[1], chance)
@@ -226,11 +226,11 @@ def varint(number: int) -> bytes:
     return out + bytes([folded])
 
 
-# ---------------------------------------------------------------- what readers make of it
+# ---------------------------------------------------------------- expected results
 
 
 def as_fastavro(schema: Schema, datum: Any) -> Any:
-    """What `fastavro.schemaless_reader` answers."""
+    """The result of `fastavro.schemaless_reader`."""
     kind = schema.kind
     if kind == "union":
         return as_fastavro(schema.branches[datum[0]], datum[1])
@@ -251,7 +251,7 @@ def as_fastavro(schema: Schema, datum: Any) -> Any:
 
 
 def as_column(schema: Schema, datum: Any) -> Any:
-    """What our column holds, as ``to_pylist`` gives it."""
+    """The expected column value, in the form of ``to_pylist``."""
     kind = schema.kind
     if kind == "union":
         return _union_column(schema, datum)
@@ -292,7 +292,7 @@ def _scalar(schema: Schema, datum: Any) -> Any:
 
 
 def as_json(schema: Schema, datum: Any) -> Any:
-    """What our JSON says, as ``json.loads`` reads it."""
+    """The expected JSON value, in the form of ``json.loads``."""
     kind = schema.kind
     if kind == "union":
         return as_json(schema.branches[datum[0]], datum[1])
@@ -337,7 +337,7 @@ def _json_time(logical: str, datum: int) -> str:
 
 
 def shortest_float(number: float) -> str:
-    """The fewest digits that are read as the same FLOAT."""
+    """The shortest digits that are read as the same FLOAT."""
     for digits in range(1, 10):
         text = f"{number:.{digits}g}"
         if struct.pack("<f", float(text)) == struct.pack("<f", number):

@@ -1,4 +1,4 @@
-"""Whether a typed value is what a database printed: its text read by the database's type, in plain Python."""
+"""Check whether a typed value equals the database's text, which is parsed by the database's type in plain Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = 86_400 * SECOND
 
 
 def same(value: Any, logical: str, type: str, text: str | None) -> bool:
-    """Whether ``value``, of a column that Debezium writes as ``logical``, is what a column of the database's ``type`` printed."""
+    """Whether ``value``, of a column with Debezium's type ``logical``, equals the text of the database's ``type``."""
     if value is None or text is None:
         return value is None and text is None
     if isinstance(value, bool):
@@ -53,7 +53,7 @@ def same_list(value: list[Any], logical: str, type: str, text: str) -> bool:
 
 
 def same_point(value: dict[str, Any], text: str) -> bool:
-    """PostgreSQL's ``(1,2)``, and ``POLYGON((0 0,1 0))`` as ST_AsText has it."""
+    """Compare with PostgreSQL's ``(1,2)``, and ``POLYGON((0 0,1 0))`` from ST_AsText."""
     result = numbers(text)
     points = list(zip(result[::2], result[1::2], strict=True))
     well_known = value["wkb"]
@@ -99,7 +99,7 @@ def same_text(value: str, logical: str, type: str, text: str) -> bool:
     return value == text
 
 
-# ---------------------------------------------------------------- what databases print
+# ---------------------------------------------------------------- texts of databases
 
 
 def number(text: str) -> Decimal:
@@ -127,7 +127,7 @@ def offset(text: str) -> int:
 
 
 def moment(text: str) -> int:
-    """Microseconds since 1970; -1 << 63 where Python has no such day."""
+    """Microseconds since 1970; -1 << 63 if Python cannot represent the day."""
     match = re.fullmatch(r"(\d{4}-\d\d-\d\d)[ T](\d+:\d\d(?::\d\d)?(?:\.\d+)?)(Z|[+-]\d\d(?::?\d\d)?)?", text)
     if match is None:
         return -1 << 63
