@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from sparkwire.base.wire import Layout, Placed
 
 
-def twins(title: str, layout: Layout, column: str, answers: Mapping[str, str]) -> str:
-    """One SELECT from ``column`` of every field of a big-endian layout that has a type in ``answers``."""
-    places = {name: placed for name, placed in layout.places.items() if name in answers}
-    fields = ",\n".join(f"  {expression(placed, column, answers[name])} AS {name}" for name, placed in places.items())
+def native_select(title: str, layout: Layout, column: str, types: Mapping[str, str]) -> str:
+    """One SELECT from ``column`` of every field of a big-endian layout that has a type in ``types``."""
+    places = {name: placed for name, placed in layout.places.items() if name in types}
+    fields = ",\n".join(f"  {expression(placed, column, types[name])} AS {name}" for name, placed in places.items())
     return f"-- {title}\nSELECT\n{fields}\nFROM {column}s;\n"
 
 
-def expression(placed: Placed, column: str, answer: str) -> str:
-    """A field as a SQL expression of the type ``answer``."""
+def expression(placed: Placed, column: str, type: str) -> str:
+    """A field as a SQL expression of the type ``type``."""
     field = placed.field
     part = f"substring({column}, {placed.offset + 1}, {field.width})"
     if field.wire == "bytes16":
@@ -31,4 +31,4 @@ def expression(placed: Placed, column: str, answer: str) -> str:
         # Two's complement: subtract twice the value of the top bit if it is set.
         bits = 8 * field.width
         number = f"{number} - shiftleft(shiftright({number}, {bits - 1}), {bits})"
-    return f"CAST({number} AS {answer})"
+    return f"CAST({number} AS {type})"

@@ -73,7 +73,7 @@ def functions(format: Format) -> str:
     for function in format.functions:
         parts += [f"## {function.name}", "", "```text", declaration(function), "```", "", *_paragraph(function.doc), ""]
         parts += [*_arguments(format, function), ""]
-        parts += [f"`{function.example_expression}` → `{function.example_answer}`", "", *_releases(function)]
+        parts += [f"`{function.example_expression}` → `{function.example_result}`", "", *_releases(function)]
         parts += _fields(function)
     return "\n".join(parts)
 

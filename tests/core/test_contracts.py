@@ -218,4 +218,4 @@ def test_an_unknown_name_is_rejected(function: Function) -> None:
 def test_documented(function: Function) -> None:
     assert function.doc.endswith(".")
     assert function.example_expression.count(function.name) >= 1
-    assert function.example_answer
+    assert function.example_result

@@ -53,7 +53,7 @@ def examples(spark: SparkSession) -> dict[str, str | None]:
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
 def test_example(examples: dict[str, str | None], function: Function) -> None:
     answer = examples[function.name]
-    assert ("NULL" if answer is None else answer) == function.example_answer
+    assert ("NULL" if answer is None else answer) == function.example_result
 
 
 def test_functions_view(spark: SparkSession) -> None:
@@ -192,11 +192,11 @@ def test_interface_is_one_of_two(spark: SparkSession) -> None:
 @pytest.mark.parametrize(("version", "statement"), [(0, 0), (2, 1)])
 def test_native_sql_equivalents(spark: SparkSession, version: int, statement: int) -> None:
     """Plain SQL and the functions read the same fields from valid big-endian events."""
-    twins = (ROOT / "sql" / "native" / "databus.sql").read_text("utf-8").split(";\n")[statement]
+    query = (ROOT / "sql" / "native" / "databus.sql").read_text("utf-8").split(";\n")[statement]
     known = [case for case in databus_cases.cases() if case.answers["dbus_byte_order"] == "BIG_ENDIAN"]
     rows = [(case.data,) for case in known if case.answers["dbus_version"] == version and len(case.data) >= 61]
     spark.createDataFrame(rows, "event BINARY").createOrReplaceTempView("events")
-    native = spark.sql(twins)
+    native = spark.sql(query)
     # The native SQL equivalent of key_long reads every key as a LONG.
     names = [name for name in native.columns if name != "key_long"]
     functions = spark.sql(f"SELECT {', '.join(f'dbus_{name}(event) AS {name}' for name in names)} FROM events")

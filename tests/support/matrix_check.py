@@ -132,9 +132,9 @@ def main() -> None:
         sparkwire.register(spark, interface=interface)
         reported = dict(examples(spark, list(FUNCTIONS.values())))
         wrong = [
-            f"{f.example_expression} is {reported[f.name]}, not {f.example_answer}"
+            f"{f.example_expression} is {reported[f.name]}, not {f.example_result}"
             for f in FUNCTIONS.values()
-            if (reported[f.name] if reported[f.name] is not None else "NULL") != f.example_answer
+            if (reported[f.name] if reported[f.name] is not None else "NULL") != f.example_result
         ]
         checks = [check for module in CASES for check in golden(spark, module.cases())]
         checks += sources(spark) if HAS_SOURCES else []

@@ -135,7 +135,7 @@ def decode(plan: ColumnPlan, spans: Spans, chosen: NDArray[np.int32] | None = No
     errors = empty(rows, np.int8)
     buffers = _Buffers(plan, rows, int(np.maximum(spans.sizes, 0).sum()))
     _fill(buffers, plan, spans, chosen, errors)
-    notes = buffers.noted()
+    notes = buffers.bad_values()
     lost = (errors != OK) & (errors != BAD_FIELD)
     lost[notes[notes[:, 2] < 0, 0]] = True
     column = buffers.column(plan.target, rows, ~lost & (spans.sizes >= 0))
@@ -229,14 +229,14 @@ class _Buffers:
                 self.buffers[k] = pa.allocate_buffer(size)
                 np.frombuffer(self.buffers[k], np.uint8)[: old.size] = np.frombuffer(old, np.uint8)
 
-    def noted(self) -> NDArray[np.int64]:
+    def bad_values(self) -> NDArray[np.int64]:
         """Row, instruction and position of each BAD_FIELD value. Also marks these values as NULL."""
         notes = self.notes[: NOTE * int(self.used[-1])].reshape(-1, NOTE)
         for place in np.unique(notes[:, 1]).tolist():
             target = self._plan.places.get(place)
-            mine = notes[(notes[:, 1] == place) & (notes[:, 2] >= 0), 2]
-            if target is not None and len(mine):
-                self._bad[target] = np.concatenate([self._bad.get(target, mine[:0]), mine])
+            positions = notes[(notes[:, 1] == place) & (notes[:, 2] >= 0), 2]
+            if target is not None and len(positions):
+                self._bad[target] = np.concatenate([self._bad.get(target, positions[:0]), positions])
         return notes
 
     def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _itself) -> pa.Array:

@@ -59,7 +59,7 @@ def debezium_changes(
     schema = debezium_schema(how)
     names = [field.name for field in schema.field("_before_").type]
     old_keys = _old_keys(headers, rows, how.columns)
-    before = _believed(batch, names, how, old_keys)
+    before = _old_rows(batch, names, how, old_keys)
     old_row = before if how.keys is not None and not how.whole_before else batch["before"]
     has_after = batch["after"].is_valid()
     fields = [
@@ -93,7 +93,7 @@ def _as(column: pa.Array, field: pa.Field) -> pa.Array:
     return column if column.type == field.type else column.cast(field.type)
 
 
-def _believed(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, old_keys: pa.Array | None) -> pa.Array:
+def _old_rows(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, old_keys: pa.Array | None) -> pa.Array:
     """The old row, in full or only its key. After a change of the key, the old key."""
     before = batch["before"]
     if not how.whole_before:

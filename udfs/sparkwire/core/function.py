@@ -120,7 +120,7 @@ class Function:
         return self.example.rpartition(" -> ")[0]
 
     @property
-    def example_answer(self) -> str:
+    def example_result(self) -> str:
         """The result of the example as ``CAST(... AS STRING)`` returns it; ``NULL`` for NULL."""
         return self.example.rpartition(" -> ")[2]
 
@@ -188,7 +188,7 @@ class Function:
         missing = [a for a in self.arguments if a.required and a.name not in given]
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
-            raise TypeError(self._refusal(args, named))
+            raise TypeError(self._call_error(args, named))
         columns: dict[str, pa.Array | None] = {}
         constants: dict[str, Any] = {}
         for argument in self.arguments:
@@ -199,7 +199,7 @@ class Function:
                 if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
                     wrong = f"the {_nth(names.index(argument.name))}, {argument.name}: {brief(argument.sql)}, got {kind(value)}"
                     raise TypeError(
-                        f"{self._refusal(args, named)}: {wrong}" if len(names) > 1 else self._refusal(args, named)
+                        f"{self._call_error(args, named)}: {wrong}" if len(names) > 1 else self._call_error(args, named)
                     )
                 columns[argument.name] = column(value, argument, self.name)
             else:
@@ -207,7 +207,7 @@ class Function:
         same_length({name: column for name, column in columns.items() if column is not None}, self.name)
         return list(columns.values()), constants
 
-    def _refusal(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    def _call_error(self, args: Sequence[Any], named: Mapping[str, Any]) -> str:
         got = [kind(value) for value in args] + [f"{name} => {kind(value)}" for name, value in named.items()]
         takes = declared(self.signature.partition(" -> ")[0].removeprefix(f"{self.name}(").removesuffix(")"))
         return f"{self.name}() expected {takes}, got {'(' + ', '.join(got) + ')' if got else 'no argument'}"
@@ -237,7 +237,7 @@ class Format(NamedTuple):
     """sample bytes for the examples of its functions, by their columns in the view ``sparkwire_samples``"""
     struct: str = ""
     """the struct function, which returns the results of all functions before it in one pass, if any"""
-    twins: Mapping[str, Layout] = MappingProxyType({})
+    native_layouts: Mapping[str, Layout] = MappingProxyType({})
     """big-endian layouts with a native SQL equivalent of each field (``sql/native/<name>.sql``), by title"""
     arguments: Mapping[str, str] = MappingProxyType({})
     """the meaning of each argument, by its name; ``event STRUCT`` if ``event`` is a STRUCT of the event's fields"""

@@ -43,7 +43,7 @@ class Values(NamedTuple):
         """The values of these rows."""
         return Values(self.data, self.starts[rows], self.sizes[rows], self.kinds[rows], self.counts[rows])
 
-    def found_at(self, places: Ints) -> Values:
+    def at_or_absent(self, places: Ints) -> Values:
         """The values at these indexes; ABSENT for index -1."""
         if len(self.kinds) == 0:
             nothing = np.zeros(len(places), np.int64)

@@ -87,7 +87,7 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
     (names, requested), count = values.numbered(images.names, keys.flatten())
     asked_firsts = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
     place = values.last_places(images.ranges(names), Ranges(*by_row(asked_firsts), requested), count)
-    texts = binary_of(values.canonical_texts(images.listed.values.found_at(place)))
+    texts = binary_of(values.canonical_texts(images.listed.values.at_or_absent(place)))
     starts = texts.offsets.astype(np.int64)
     return joined(texts.data, starts[:-1], np.diff(starts), asked_firsts, _BRACKETS, valid)
 

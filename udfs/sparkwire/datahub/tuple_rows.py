@@ -132,7 +132,7 @@ def _read(
     expected = np.zeros(len(images.listed.values.kinds), np.bool_)
     for k, type in enumerate(columns.values()):
         at, said = places.reshape(shape)[:, k], declarations.reshape(shape)[:, k]
-        items = images.listed.values.found_at(at)
+        items = images.listed.values.at_or_absent(at)
         read = _READERS.get(type, _read_text)(items)
         typed.append(read.column)
         other = bools_of(pc.not_equal(declared.types, type).fill_null(False))

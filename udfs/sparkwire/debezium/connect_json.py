@@ -109,8 +109,8 @@ def _pairs(items: Values, type: Type) -> Converted:
     is_pair = (pairs.kinds == ARRAY) & (pairs.counts == 2)
     both = values.items(pairs.only(is_pair)).whole()
     first = np.where(is_pair, 2 * (np.cumsum(is_pair) - 1), -1)
-    keys = read(both.found_at(first), type.inner[0])
-    entries = read(both.found_at(np.where(is_pair, first + 1, -1)), type.inner[1])
+    keys = read(both.at_or_absent(first), type.inner[0])
+    entries = read(both.at_or_absent(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
     invalid = _any_of(~is_pair | nameless | keys.invalid | entries.invalid, listed.firsts)
     kept = np.flatnonzero(~nameless)  # a map cannot have a NULL key, so the row is rejected

@@ -277,7 +277,7 @@ class Messages:
         rows = np.flatnonzero(self.flattened)
         places = np.full(self.source.rows, -1, np.int64)
         places[rows] = np.arange(len(rows))
-        return self.roots_at(rows).found_at(places)
+        return self.roots_at(rows).at_or_absent(places)
 
     @cached_property
     def image_objects(self) -> tuple[Values, Values]:

@@ -259,21 +259,21 @@ def find_last(
     firsts: NDArray[Any],
     lasts: NDArray[Any],
     names: NDArray[np.int32],
-    asked_firsts: NDArray[Any],
-    asked_lasts: NDArray[Any],
-    asked: NDArray[np.int32],
+    requested_firsts: NDArray[Any],
+    requested_lasts: NDArray[Any],
+    requested: NDArray[np.int32],
     seen: Ints,
     place: Ints,
     places: Ints,
 ) -> None:
     """Find the last index of each requested name in its row's list of names; -1 if the row does not have it.
 
-    Names are small numbers. Row ``i`` has ``names[firsts[i]:lasts[i]]`` and requests ``asked[asked_firsts[i]:asked_lasts[i]]``.
-    ``places`` gets the results at the same indexes as ``asked``. ``seen`` (-1 everywhere) and ``place`` are scratch with an item
-    for each name, so the work is linear even if names repeat.
+    Names are small numbers. Row ``i`` has ``names[firsts[i]:lasts[i]]``, and requests
+    ``requested[requested_firsts[i]:requested_lasts[i]]``. ``places`` gets the results at the same indexes as ``requested``.
+    ``seen`` (-1 everywhere) and ``place`` are scratch with an item for each name, so the work is linear even if names repeat.
     """
     for row in range(firsts.size):
         for i in range(int64(firsts[row]), int64(lasts[row])):
             seen[names[i]], place[names[i]] = row, i
-        for i in range(int64(asked_firsts[row]), int64(asked_lasts[row])):
-            places[i] = place[asked[i]] if seen[asked[i]] == row else NONE
+        for i in range(int64(requested_firsts[row]), int64(requested_lasts[row])):
+            places[i] = place[requested[i]] if seen[requested[i]] == row else NONE

@@ -38,11 +38,11 @@ def doctor(spark: SparkSession | None) -> Diagnosis:
 def _executors(spark: SparkSession) -> list[Examined]:
     """Examine executors. Returns one process of each host."""
 
-    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def examine_executor(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             yield pa.record_batch([pa.array([json.dumps(examine()._asdict())])], names=["examined"])
 
-    rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(look, "examined STRING").collect()
+    rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(examine_executor, "examined STRING").collect()
     executors = [examined(json.loads(row["examined"])) for row in rows]
     slowest_first = sorted(executors, key=lambda one: -sum(one.trips.values()))
     return list({one.host: one for one in reversed(slowest_first)}.values())

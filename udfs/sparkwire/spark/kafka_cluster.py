@@ -44,7 +44,7 @@ class Cluster:
     ) -> None:
         self._spark = spark
         self._paths = paths
-        self._at = _asked(at)
+        self._at = _checked_at(at)
         self._remote = {name: str(value) for name, value in options.items()}
         unknown = options.keys() - _OPTIONS
         if unknown:
@@ -162,7 +162,7 @@ class Cluster:
         if rows is None and snapshots is None:
             return None
         begin, changes = self._snapshot(snapshots or [])
-        after = [row for row in rows or [] if row["offset"] >= begin and self._is_asked_for(row)]
+        after = [row for row in rows or [] if row["offset"] >= begin and self._is_requested(row)]
         first = min((row["offset"] for row in rows or []), default=begin)
         if first > begin:
             raise ValueError(
@@ -170,17 +170,17 @@ class Cluster:
                 + (f" {self._at}" if self._at is not None else "")
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
-        self._check_asked(folder, rows or [], begin)
+        self._check_requested(folder, rows or [], begin)
         return MetadataLog(changes + [change for row in after for change in _change(row)], end)
 
-    def _check_asked(self, folder: str, rows: Sequence[Row], begin: int) -> None:
+    def _check_requested(self, folder: str, rows: Sequence[Row], begin: int) -> None:
         """Raise ValueError if there are no metadata as of the requested offset or time."""
         if self._at is None:
             return
         last = max((row["offset"] for row in rows), default=begin - 1)
         if isinstance(self._at, int) and not 0 <= self._at <= max(last, begin - 1):
             raise ValueError(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
-        if not begin and not any(self._is_asked_for(row) for row in rows):
+        if not begin and not any(self._is_requested(row) for row in rows):
             first = min((row["timestamp_ms"] for row in rows if row["timestamp_ms"]), default=0)
             raise ValueError(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
 
@@ -208,7 +208,7 @@ class Cluster:
             return True
         return end - 1 <= self._at if isinstance(self._at, int) else timestamp <= self._at.timestamp() * 1000
 
-    def _is_asked_for(self, row: dict[str, Any]) -> bool:
+    def _is_requested(self, row: dict[str, Any]) -> bool:
         return self._is_before(row["offset"] + 1, row["timestamp_ms"] or 0)
 
     def _rows(self, path: str) -> list[dict[str, Any]] | None:
@@ -248,8 +248,8 @@ class Cluster:
         if remote:
             options |= self._remote
         frames = [self._load(f"{path.rstrip('/')}/{pattern}", **options) for path in self._paths]
-        frames_found = [frame for frame in frames if frame is not None]
-        return reduce(DataFrame.unionByName, frames_found) if frames_found else None
+        existing = [frame for frame in frames if frame is not None]
+        return reduce(DataFrame.unionByName, existing) if existing else None
 
     def _load(self, path: str, **options: str) -> DataFrame | None:
         try:
@@ -270,7 +270,7 @@ def _commented(name: str, table: DataFrame) -> DataFrame:
     return table.select(*(F.col(one.name).alias(one.name, metadata={"comment": one.doc}) for one in columns))
 
 
-def _asked(at: int | datetime | None) -> int | datetime | None:
+def _checked_at(at: int | datetime | None) -> int | datetime | None:
     """Check ``at``. Raises ValueError if it is neither an offset nor a possible time of a record."""
     if at is None or (isinstance(at, int) and not isinstance(at, bool)):
         return at

@@ -99,12 +99,12 @@ def rows(
 def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader]) -> Callable[[Arrays], Taken]:
     """The function of a worker. It returns the fields of Avro, the data for Spark's readers, the schema ids, and errors."""
     payloads, check = messages.payloads, messages.check
-    handed = [(pa.array(one.ids, pa.string()), one.data) for one in others]
+    readers = [(pa.array(one.ids, pa.string()), one.data) for one in others]
 
     def take(columns: Arrays) -> Taken:
         parsed = payloads(columns)
         ids, data = ids_as_text(parsed.ids), []
-        for known, data_of in handed:
+        for known, data_of in readers:
             those = pc.is_in(ids, known)
             given = parsed._replace(values=pc.if_else(those, parsed.values, None))
             data.append(data_of(given))

@@ -103,10 +103,10 @@ class TopicSchemas(SchemaSource):
             return None
         versions, ids_of_subjects = self.versions(), list[Hashable]()
         for subject in self._subjects:
-            mine = [version.id for version in versions if version.subject == self._aliases.get(subject, subject)]
-            if not mine:
+            matching = [version.id for version in versions if version.subject == self._aliases.get(subject, subject)]
+            if not matching:
                 raise RegistryError(f"the registry's topic has no subject {subject}")
-            ids_of_subjects += mine
+            ids_of_subjects += matching
         return list(dict.fromkeys(ids_of_subjects))
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
@@ -120,11 +120,11 @@ class TopicSchemas(SchemaSource):
 
     def _with_id(self, key: Hashable) -> SubjectVersion | None:
         some = self._by_id.get(key, [])
-        mine = [version for version in some if context_of(version.subject) in (self._contexts or {DEFAULT_CONTEXT})]
-        if not mine and not self._contexts:
-            mine = some
-        check_contexts(key, mine, "Registry.topic(df, context={!r})")
-        return mine[-1] if mine else None
+        matching = [version for version in some if context_of(version.subject) in (self._contexts or {DEFAULT_CONTEXT})]
+        if not matching and not self._contexts:
+            matching = some
+        check_contexts(key, matching, "Registry.topic(df, context={!r})")
+        return matching[-1] if matching else None
 
     def _at(self, place: Place, referring: SubjectVersion) -> SubjectVersion | None:
         """A version by its subject or the subject's alias. The context of the referring version is tried first."""

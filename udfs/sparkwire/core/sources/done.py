@@ -26,19 +26,19 @@ def _done_name(once: Once) -> str:
     return f".sparkwire-{id_of(once[0])}.done"
 
 
-def note_done(folder: Folder, once: Once, job: str, first: str) -> None:
+def record_done(folder: Folder, once: Once, job: str, first: str) -> None:
     """Record that the job is done. For ``first``, see `Folder.write`."""
     folder.write_to_disk(_done_name(once), json.dumps({"number": once[1], "job": job}).encode(), first)
 
 
-def noted(folder: Folder, once: Once) -> bytes | None:
+def recorded(folder: Folder, once: Once) -> bytes | None:
     """The record of this id."""
     return folder.read(_done_name(once))
 
 
-def note_again(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
+def restore_record(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
     """Restore the record from before a job that is undone."""
     if was is None:
         folder.remove(_done_name(once))
-    elif noted(folder, once) != was:
+    elif recorded(folder, once) != was:
         folder.write_to_disk(_done_name(once), was, first)

@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from sparkwire.core.sources.storage import PathParts, filesystem, place_of
 
-Looked = TypeVar("Looked")
+Result = TypeVar("Result")
 
 _AT_CWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
@@ -31,13 +31,13 @@ _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 """error codes of kernels and file systems that cannot exchange files"""
 
 
-def _permitted(look: Callable[..., Looked]) -> Callable[..., Looked]:
+def _permitted(operation: Callable[..., Result]) -> Callable[..., Result]:
     """Decorate a read operation, so that its PermissionError names the path that you may not read."""
 
-    @wraps(look)
-    def guarded(folder: Folder, name: str = "") -> Looked:
+    @wraps(operation)
+    def guarded(folder: Folder, name: str = "") -> Result:
         try:
-            return look(folder, name)
+            return operation(folder, name)
         except PermissionError as error:
             raise PermissionError(
                 f"{folder.shown(name)}: you do not have permission to read it, or a part of it: use another account ({error})"

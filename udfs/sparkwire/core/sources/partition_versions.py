@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sparkwire.core.sources.done import is_done, note_again, note_done, noted
+from sparkwire.core.sources.done import is_done, record_done, recorded, restore_record
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
@@ -93,7 +93,7 @@ def data_files(folder: Folder, data: str, partition: str) -> dict[str, int] | No
 
 def carry_out(folder: Folder, state: JobState) -> None:
     """Write the decision, then carry out the whole plan or undo it. Raises `Unfinished` if both fail."""
-    was_noted = noted(folder, state.once) if state.once else None
+    was_recorded = recorded(folder, state.once) if state.once else None
     try:
         save(folder, state, to_disk=True)
         finish(folder, state, keeps_changed=False)
@@ -101,7 +101,7 @@ def carry_out(folder: Folder, state: JobState) -> None:
     except BaseException as error:
         try:
             if state.once:
-                note_again(folder, state.once, was_noted, f"{SIDE}/{state.job}/done")
+                restore_record(folder, state.once, was_recorded, f"{SIDE}/{state.job}/done")
             _undo(folder, state)
             folder.remove(f"{SIDE}/{state.job}/{JOB}")
         except BaseException as failure:  # noqa: BLE001  after any failure, another process can continue the job
@@ -128,7 +128,7 @@ def finish(folder: Folder, state: JobState, keeps_changed: bool) -> list[str]:
     _move(folder, state)
     folder.sync("")
     if state.once and not is_done(folder, state.once) and not changed:
-        note_done(folder, state.once, state.job, f"{SIDE}/{state.job}/done")
+        record_done(folder, state.once, state.job, f"{SIDE}/{state.job}/done")
     return changed
 
 

@@ -49,7 +49,7 @@ _WITHOUT = {
     "obs": "Huawei's OBS speaks S3 as well: write s3://bucket/path?endpoint_override=obs.<region>.myhuaweicloud.com",
     "adl": "write abfss://container@account.dfs.core.windows.net/path",
 }
-_PASSED_OVER = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
+_SKIPPED_NAMES = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
 """system directories of volumes, which are skipped"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
@@ -243,7 +243,7 @@ Needed = Callable[[str], bool]
 
 
 def _is_user_file(name: str) -> bool:
-    return name not in _PASSED_OVER and not name.startswith(".")
+    return name not in _SKIPPED_NAMES and not name.startswith(".")
 
 
 class Listing(NamedTuple):
@@ -332,7 +332,7 @@ def _stored(place: PathParts, path: str, info: Any) -> File:
 
 def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> Iterator[File]:
     shown = place._replace(path=path).shown
-    info = _guarded(place, path, lambda: _look(path))
+    info = _guarded(place, path, lambda: _status(path))
     if info is None:
         raise _no_path(shown)
     if stat.S_ISDIR(info.st_mode):
@@ -340,7 +340,7 @@ def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str,
     else:
         above = path.rpartition("/")[0] or "/"
         folders[above] = _guarded(place, path, lambda: _folder_state(above))
-        files = [(path, _guarded(place, path, lambda: _look(path)))]
+        files = [(path, _guarded(place, path, lambda: _status(path)))]
     for name, info in sorted(files, key=lambda one: one[0]):
         if info is not None and stat.S_ISREG(info.st_mode):
             state = _state(info)
@@ -348,7 +348,7 @@ def _local_below(place: PathParts, path: str, needed: Needed, folders: dict[str,
             yield File("", name, "", state.size, seconds, state=state)
 
 
-def _look(path: str) -> os.stat_result | None:
+def _status(path: str) -> os.stat_result | None:
     """The status of a path, following links; None if it does not exist."""
     try:
         return os.stat(path)  # noqa: PTH116
@@ -360,7 +360,7 @@ def _look(path: str) -> os.stat_result | None:
 
 def _folder_state(path: str) -> tuple[int, int]:
     """A state that changes with the files of a directory; zeros if it does not exist."""
-    info = _look(path)
+    info = _status(path)
     return (0, 0) if info is None else (info.st_ino, info.st_mtime_ns)
 
 
@@ -376,7 +376,7 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
     for folder, below, names in os.walk(top, followlinks=True, onerror=fail):
-        info = _look(folder)
+        info = _status(folder)
         if info is None or (info.st_dev, info.st_ino) in seen:
             below.clear()
             continue
@@ -387,13 +387,13 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
             {f"{inside}/{name}": _folder_state(f"{inside}/{name}") for name in below}
         )  # before they are read
         paths += [f"{inside}/{name}" for name in names]
-    return [(path, _look(path)) for path in paths]
+    return [(path, _status(path)) for path in paths]
 
 
-def _guarded(place: PathParts, path: str, ask: Any) -> Any:
+def _guarded(place: PathParts, path: str, request: Any) -> Any:
     shown = place._replace(path=path).shown
     try:
-        return ask()
+        return request()
     except PermissionError as error:
         raise PermissionError(f"path {shown}: you do not have permission to read it: {_first_line(error)}") from error
     except pa.ArrowInvalid as error:

@@ -59,7 +59,7 @@ _TRIED: Final = 20
 """how often to list a directory again that changes while it is listed; after that, each file is checked when it is opened"""
 
 Part = TypeVar("Part")
-Found = TypeVar("Found")
+Named = TypeVar("Named")
 
 
 def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
@@ -78,14 +78,14 @@ def selected_columns(
     return options.chosen_columns(source, (*names, *on_request), chosen) if chosen else tuple(names)
 
 
-def found_at(
+def files_at(
     paths: Sequence[str],
-    chosen: Callable[[list[File], bool, str], dict[str, Found]],
+    chosen: Callable[[list[File], bool, str], dict[str, Named]],
     nothing: str,
     needed: Needed | None = None,
     *,
     may_be_empty: bool = False,
-) -> list[Found]:
+) -> list[Named]:
     """List the files at each path, and return the objects that ``chosen`` creates from them by name, each once.
 
     ``chosen`` gets the files, whether the path is one file, and its directory. ``nothing`` is the error message if it returns
@@ -95,7 +95,7 @@ def found_at(
     Raises OSError if a path does not exist or you may not read it. Raises ValueError if it has no files of this format, or if an
     interrupted job has left it unfinished.
     """
-    by_path: dict[str, Found] = {}
+    by_path: dict[str, Named] = {}
     for path in paths:
         place = place_of(path)
         files, single = _listed(path, place, needed)

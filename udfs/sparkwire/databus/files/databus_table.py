@@ -18,7 +18,7 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.storage import GZIP, File, OpenFile, steady
-from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, found_at, selected_columns, selected_paths
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.event_fields import FIELDS
@@ -124,7 +124,7 @@ def find(paths: Sequence[str], may_be_empty: bool = False) -> list[File]:
     OSError if the path does not exist, or you may not read it. ValueError for directories without a file, unless they
     ``may_be_empty``.
     """
-    files = found_at(paths, _visible, _NO_FILE, may_be_empty=may_be_empty)
+    files = files_at(paths, _visible, _NO_FILE, may_be_empty=may_be_empty)
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
 
 

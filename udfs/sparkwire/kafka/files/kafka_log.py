@@ -17,7 +17,7 @@ from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File, steady
-from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, found_at, selected_columns, selected_paths
+from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
@@ -179,7 +179,7 @@ def find(
     """
     keys = Keys(encryption_keys)
     chosen = partial(_segments, keys, by_names)
-    segments_found = in_order(found_at(paths, chosen, _NO_SEGMENT, is_partition, may_be_empty=may_be_empty))
+    segments_found = in_order(files_at(paths, chosen, _NO_SEGMENT, is_partition, may_be_empty=may_be_empty))
     whole = with_bucket(segments_found, remote_path, keys, by_names) if remote_path else segments_found
     return chosen_replicas(whole, replicas)
 
