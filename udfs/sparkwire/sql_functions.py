@@ -2495,7 +2495,7 @@ def to_datahub_blob(change: Column | str) -> Column:
 
 
 def debezium_op(value: Column | str | bytes) -> Column:
-    """`op` as written: c, u, d, r, t or m; of a flattened message `__op`.
+    """`op` as written: c, u, d, r, t or m; for a flattened message, `__op`.
 
     Parameters
     ----------
@@ -2516,7 +2516,7 @@ def debezium_op(value: Column | str | bytes) -> Column:
 
 
 def debezium_operation(value: Column | str | bytes) -> Column:
-    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a tombstone.
+    """The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL. NULL for an unknown op and for a tombstone.
 
     Parameters
     ----------
@@ -2558,7 +2558,7 @@ def debezium_connector(value: Column | str | bytes) -> Column:
 
 
 def debezium_database(value: Column | str | bytes) -> Column:
-    """Name of the source database; of Cassandra and Vitess the keyspace.
+    """Name of the source database; for Cassandra and Vitess, the keyspace.
 
     Parameters
     ----------
@@ -2579,7 +2579,7 @@ def debezium_database(value: Column | str | bytes) -> Column:
 
 
 def debezium_schema_name(value: Column | str | bytes) -> Column:
-    """Name of the schema within the database, where it has such.
+    """Name of the schema within the database, if it has schemas.
 
     Parameters
     ----------
@@ -2600,7 +2600,7 @@ def debezium_schema_name(value: Column | str | bytes) -> Column:
 
 
 def debezium_table(value: Column | str | bytes) -> Column:
-    """Name of the source table; of MongoDB the collection.
+    """Name of the source table; for MongoDB, the collection.
 
     Parameters
     ----------
@@ -2621,7 +2621,7 @@ def debezium_table(value: Column | str | bytes) -> Column:
 
 
 def debezium_snapshot(value: Column | str | bytes) -> Column:
-    """Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
+    """Whether the row comes from a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
 
     Parameters
     ----------
@@ -2642,7 +2642,7 @@ def debezium_snapshot(value: Column | str | bytes) -> Column:
 
 
 def debezium_before(value: Column | str | bytes) -> Column:
-    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
+    """The row before the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
 
     Parameters
     ----------
@@ -2663,7 +2663,7 @@ def debezium_before(value: Column | str | bytes) -> Column:
 
 
 def debezium_after(value: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields added to it.
+    """The row after the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. For a flattened message, the row without added fields.
 
     Parameters
     ----------
@@ -2684,7 +2684,7 @@ def debezium_after(value: Column | str | bytes) -> Column:
 
 
 def debezium_before_map(value: Column | str | bytes) -> Column:
-    """The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
+    """The row before the change, with values as text: numbers as written, bytes in Base64, null as NULL.
 
     Parameters
     ----------
@@ -2705,7 +2705,7 @@ def debezium_before_map(value: Column | str | bytes) -> Column:
 
 
 def debezium_after_map(value: Column | str | bytes) -> Column:
-    """The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
+    """The row after the change, with values as text: numbers as written, bytes in Base64, null as NULL.
 
     Parameters
     ----------
@@ -2726,7 +2726,7 @@ def debezium_after_map(value: Column | str | bytes) -> Column:
 
 
 def debezium_source(value: Column | str | bytes) -> Column:
-    """The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
+    """The complete `source` as JSON text: the connector's data about the origin of the change. NULL for a flattened message.
 
     Parameters
     ----------
@@ -2747,7 +2747,7 @@ def debezium_source(value: Column | str | bytes) -> Column:
 
 
 def debezium_event_time(value: Column | str | bytes) -> Column:
-    """Time of the change in the source database, by the finest unit that the message has.
+    """Time of the change in the source database, in the finest unit that the message has.
 
     Parameters
     ----------
@@ -2789,7 +2789,7 @@ def debezium_event_time_ms(value: Column | str | bytes) -> Column:
 
 
 def debezium_processed_time(value: Column | str | bytes) -> Column:
-    """When the connector processed the change, by the finest unit that the message has.
+    """Time at which the connector processed the change, in the finest unit that the message has.
 
     Parameters
     ----------
@@ -2810,7 +2810,7 @@ def debezium_processed_time(value: Column | str | bytes) -> Column:
 
 
 def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
-    """When the connector processed the change [ms since epoch].
+    """Time at which the connector processed the change [ms since epoch].
 
     Parameters
     ----------
@@ -2831,7 +2831,7 @@ def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
 
 
 def debezium_transaction_id(value: Column | str | bytes) -> Column:
-    """The transaction's id, where the connector provides it; of a message about a transaction its own.
+    """The id of the transaction, if the connector provides it; also for messages about transactions.
 
     Parameters
     ----------
@@ -2852,7 +2852,7 @@ def debezium_transaction_id(value: Column | str | bytes) -> Column:
 
 
 def debezium_columns(value: Column | str | bytes) -> Column:
-    """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema.
+    """The table's columns in the embedded schema: Connect's types, and the names of semantic types. NULL without a schema.
 
     Parameters
     ----------
@@ -2873,7 +2873,7 @@ def debezium_columns(value: Column | str | bytes) -> Column:
 
 
 def debezium_error(value: Column | str | bytes) -> Column:
-    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+    """The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if there is none.
 
     Parameters
     ----------
@@ -2925,25 +2925,25 @@ def debezium_change(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
-        op: `op` as written: c, u, d, r, t or m; of a flattened message `__op`.
-        operation: What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message); UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a tombstone.
+        op: `op` as written: c, u, d, r, t or m; for a flattened message, `__op`.
+        operation: The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL. NULL for an unknown op and for a tombstone.
         connector: Name of the connector, such as postgresql.
-        database: Name of the source database; of Cassandra and Vitess the keyspace.
-        schema_name: Name of the schema within the database, where it has such.
-        table: Name of the source table; of MongoDB the collection.
-        snapshot: Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
-        before: The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
-        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value. Of a flattened message the row, without the fields added to it.
-        before_map: The row before the change, values as text: numbers as written, bytes in Base64, null as NULL.
-        after_map: The row after the change, values as text: numbers as written, bytes in Base64, null as NULL.
-        source: The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message.
-        event_time: Time of the change in the source database, by the finest unit that the message has.
+        database: Name of the source database; for Cassandra and Vitess, the keyspace.
+        schema_name: Name of the schema within the database, if it has schemas.
+        table: Name of the source table; for MongoDB, the collection.
+        snapshot: Whether the row comes from a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, incremental or false.
+        before: The row before the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
+        after: The row after the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. For a flattened message, the row without added fields.
+        before_map: The row before the change, with values as text: numbers as written, bytes in Base64, null as NULL.
+        after_map: The row after the change, with values as text: numbers as written, bytes in Base64, null as NULL.
+        source: The complete `source` as JSON text: the connector's data about the origin of the change. NULL for a flattened message.
+        event_time: Time of the change in the source database, in the finest unit that the message has.
         event_time_ms: Time of the change in the source database [ms since epoch].
-        processed_time: When the connector processed the change, by the finest unit that the message has.
-        processed_time_ms: When the connector processed the change [ms since epoch].
-        transaction_id: The transaction's id, where the connector provides it; of a message about a transaction its own.
-        columns: The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema.
-        error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+        processed_time: Time at which the connector processed the change, in the finest unit that the message has.
+        processed_time_ms: Time at which the connector processed the change [ms since epoch].
+        transaction_id: The id of the transaction, if the connector provides it; also for messages about transactions.
+        columns: The table's columns in the embedded schema: Connect's types, and the names of semantic types. NULL without a schema.
+        error: The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if there is none.
         is_valid: Whether debezium_error is NULL.
 
     Examples

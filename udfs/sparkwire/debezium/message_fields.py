@@ -1,4 +1,4 @@
-"""What a message has: its fields in the order of ``debezium_change``, each a function and a column of the struct."""
+"""The fields of a message in the order of ``debezium_change``. Each is a function and a field of the struct."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from sparkwire.kernels.json_scan import tree_of
 FIELDS = ColumnTable[Messages]()
 
 _UNITS: Final[dict[Literal["ns", "us", "ms"], int]] = {"ns": 1_000_000, "us": 1_000, "ms": 1}
-"""of a field ``ts_*``, the finest first: how many make a millisecond"""
+"""the units of the fields ``ts_*``, the finest first, and how many of each are a millisecond"""
 _OUTER: Final[tuple[Literal["ns", "ms"], ...]] = ("ns", "ms")
 _NAMES: Final = pa.struct([("name", pa.string()), ("type", pa.string()), ("logical", pa.string())])
 
 
-def _text(name: str, doc: str, answer: str, *fields: str, sample: str = "debezium") -> Column[Messages]:
-    """A field's text: what a string says, of anything else its JSON as written."""
-    example = f"debezium_{name}({sample}) -> {answer}"
+def _text(name: str, doc: str, result: str, *fields: str, sample: str = "debezium") -> Column[Messages]:
+    """A column with a field's text: the unescaped text of a string, the JSON of any other value."""
+    example = f"debezium_{name}({sample}) -> {result}"
     return Column(name, "STRING", doc, lambda messages: messages.texts(*fields), example)
 
 
-def _times(name: str, doc: str, of: str, answer: str, answer_ms: str) -> tuple[Column[Messages], ...]:
-    """The finest of a message's times as a TIMESTAMP, and as [ms since epoch]; NULL for what is not an integer."""
+def _times(name: str, doc: str, of: str, result: str, result_ms: str) -> tuple[Column[Messages], ...]:
+    """Columns with a time in its finest unit, as TIMESTAMP and as [ms since epoch]; NULL if it is not an integer."""
 
     def time(messages: Messages) -> pa.Array:
         numbers = {unit: values.integers(messages.value(f"{of}ts_{unit}")) for unit in _UNITS}
@@ -49,40 +49,39 @@ def _times(name: str, doc: str, of: str, answer: str, answer_ms: str) -> tuple[C
         scaled = (primitive(n // per, valid) for (n, valid), per in zip(times, reversed(_UNITS.values()), strict=True))
         return pc.coalesce(*scaled)
 
-    example = f"debezium_{name}(debezium) -> {answer}"
+    example = f"debezium_{name}(debezium) -> {result}"
     return (
-        Column(name, "TIMESTAMP", f"{doc}, by the finest unit that the message has.", time, example),
+        Column(name, "TIMESTAMP", f"{doc}, in the finest unit that the message has.", time, example),
         Column(
-            f"{name}_ms", "BIGINT", f"{doc} [ms since epoch].", time_ms, f"debezium_{name}_ms(debezium) -> {answer_ms}"
+            f"{name}_ms", "BIGINT", f"{doc} [ms since epoch].", time_ms, f"debezium_{name}_ms(debezium) -> {result_ms}"
         ),
     )
 
 
-FIELDS.append(_text("op", "`op` as written: c, u, d, r, t or m; of a flattened message `__op`.", "u", "op"))
+FIELDS.append(_text("op", "`op` as written: c, u, d, r, t or m; for a flattened message, `__op`.", "u", "op"))
 
 
 @FIELDS.column("STRING", "debezium_operation(debezium) -> UPDATE")
 def operation(messages: Messages) -> pa.Array:
-    """What the message is: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message);
-    UPSERT for a flattened message that does not say; TRANSACTION, HEARTBEAT or DDL. NULL for an op that is unknown, and for a
-    tombstone.
+    """The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT
+    (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL. NULL for an unknown op and for a tombstone.
     """
     return from_codes(messages.operations, OPERATION_NAMES)
 
 
-_DATABASE: Final = "Name of the source database; of Cassandra and Vitess the keyspace."
-_TABLE: Final = "Name of the source table; of MongoDB the collection."
+_DATABASE: Final = "Name of the source database; for Cassandra and Vitess, the keyspace."
+_TABLE: Final = "Name of the source table; for MongoDB, the collection."
 _SNAPSHOT: Final = (
-    "Whether the row comes of a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, "
+    "Whether the row comes from a snapshot, as written: true, first, first_in_data_collection, last_in_data_collection, last, "
     "incremental or false."
 )
 _EVENT: Final = "Time of the change in the source database"
-_PROCESSED: Final = "When the connector processed the change"
+_PROCESSED: Final = "Time at which the connector processed the change"
 
 FIELDS += [
     _text("connector", "Name of the connector, such as postgresql.", "postgresql", "source.connector"),
     _text("database", _DATABASE, "shop", "source.db", "source.keyspace", "source.database_id"),
-    _text("schema_name", "Name of the schema within the database, where it has such.", "public", "source.schema"),
+    _text("schema_name", "Name of the schema within the database, if it has schemas.", "public", "source.schema"),
     _text("table", _TABLE, "orders", "source.table", "source.collection"),
     _text("snapshot", _SNAPSHOT, "false", "source.snapshot"),
 ]
@@ -90,35 +89,36 @@ FIELDS += [
 
 @FIELDS.column("STRING", 'debezium_before(debezium) -> {"id":7,"note":"new"}')
 def before(messages: Messages) -> pa.Array:
-    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
-    last value. PostgreSQL fills what it does not know with 0, "" and defaults, without a mark. Of a flattened delete the row.
+    """The row before the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has
+    only
+    its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
     """
     return _json(messages.before)
 
 
 @FIELDS.column("STRING", 'debezium_after(debezium) -> {"id":7,"note":"paid"}')
 def after(messages: Messages) -> pa.Array:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
-    last value. Of a flattened message the row, without the fields added to it.
+    """The row after the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only
+    its last value. For a flattened message, the row without added fields.
     """
     return _json(messages.after)
 
 
 @FIELDS.column("MAP<STRING, STRING>", "debezium_before_map(debezium)['note'] -> new")
 def before_map(messages: Messages) -> pa.Array:
-    """The row before the change, values as text: numbers as written, bytes in Base64, null as NULL."""
+    """The row before the change, with values as text: numbers as written, bytes in Base64, null as NULL."""
     return _map(messages.before)
 
 
 @FIELDS.column("MAP<STRING, STRING>", "debezium_after_map(debezium)['note'] -> paid")
 def after_map(messages: Messages) -> pa.Array:
-    """The row after the change, values as text: numbers as written, bytes in Base64, null as NULL."""
+    """The row after the change, with values as text: numbers as written, bytes in Base64, null as NULL."""
     return _map(messages.after)
 
 
 @FIELDS.column("STRING", "get_json_object(debezium_source(debezium), '$.lsn') -> 75862544")
 def source(messages: Messages) -> pa.Array:
-    """The whole `source` as JSON text: what the connector says of where the change comes from. NULL for a flattened message."""
+    """The complete `source` as JSON text: the connector's data about the origin of the change. NULL for a flattened message."""
     return values.objects(messages.value("source"))
 
 
@@ -127,7 +127,7 @@ FIELDS += [
     *_times("processed_time", _PROCESSED, "", "2024-05-01 10:00:00.25", "1714557600250"),
     _text(
         "transaction_id",
-        "The transaction's id, where the connector provides it; of a message about a transaction its own.",
+        "The id of the transaction, if the connector provides it; also for messages about transactions.",
         "571:75862544",
         "transaction.id",
     ),
@@ -139,7 +139,7 @@ FIELDS += [
     "debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}",
 )
 def columns(messages: Messages) -> pa.Array:
-    """The table's columns by the embedded schema: Connect's types, and the name of what they mean. NULL without a schema."""
+    """The table's columns in the embedded schema: Connect's types, and the names of semantic types. NULL without a schema."""
     schemas = messages.schemas
     lists = pa.array([declared_columns(text) for text in messages.schema_texts], pa.list_(_NAMES))
     return schemas.spread(lists)
@@ -147,8 +147,8 @@ def columns(messages: Messages) -> pa.Array:
 
 @FIELDS.column("STRING", "debezium_error(debezium) -> NULL")
 def error(messages: Messages) -> pa.Array:
-    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD
-    or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+    """The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or
+    BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if there is none.
     """
     return from_codes(messages.errors, ERRORS)
 
@@ -182,7 +182,7 @@ def _map(images: Images) -> pa.Array:
 
 
 def _inside(texts: Values) -> Images:
-    """The objects that strings hold, as MongoDB's documents are given."""
+    """The objects inside strings; MongoDB's documents have this form."""
     data, offsets, _ = binary_of(values.texts(texts))
     intact = values.documents(data, offsets[:-1], offsets[1:], tree_of([("_id",)])).intact
     return Images(values.roots(data, offsets[:-1], offsets[1:], intact))
@@ -193,7 +193,7 @@ def _inside(texts: Values) -> Images:
 
 @lru_cache(256)
 def declared_columns(text: str) -> list[dict[str, Any]] | None:
-    """The columns of a row by a message's schema: of an envelope those of ``after``; None if none exists."""
+    """The columns of a row in a message's schema; for an envelope, those of ``after``. None if there are none."""
     fields = row_fields(text)
     if fields is None:
         return None
@@ -201,7 +201,7 @@ def declared_columns(text: str) -> list[dict[str, Any]] | None:
 
 
 def row_fields(text: str) -> list[dict[str, Any]] | None:
-    """The schemas of a row's columns out of the schema of a message, as Connect writes it; None where they cannot be read."""
+    """The schemas of a row's columns in Connect's schema of a message; None if they cannot be read."""
     try:
         fields = [field for field in json.loads(text)["fields"] if _is_field(field)]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What one pass over a column of messages finds."""
+"""The results of one pass over a column of messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NEEDS: Final = {
     image: np.array([*(operation.image == image for operation in OPERATIONS), *[False] * 5])
     for image in ("before", "after")
 }
-"""by code of the operation; the last is of no operation, -1"""
+"""whether an operation needs the image, by the operation's code; the last item is for -1, no operation"""
 _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
@@ -56,11 +56,11 @@ class Messages:
         offsets = self.source.offsets
         self._begins, self._ends = offsets[:-1], offsets[1:]
 
-    # ------------------------------------------------------------ where things are
+    # ------------------------------------------------------------ positions
 
     @cached_property
     def documents(self) -> Documents:
-        """The fields of every payload, whether or not its schema is around it."""
+        """The fields of every payload, with and without an embedded schema."""
         likely = self._looks_wrapped()
         documents = self._scan(WRAPPED if likely else PLAIN, slice(None))
         other = np.flatnonzero(self._is_wrapped(documents) != likely)
@@ -71,7 +71,7 @@ class Messages:
         return documents
 
     def _looks_wrapped(self) -> bool:
-        """Whether the first message begins as one with its schema does: a guess that costs time where it is wrong."""
+        """Whether the first message begins like one with a schema. A wrong guess only costs time."""
         sizes = self._ends - self._begins
         if self.source.valid is not None:
             sizes = np.where(self.source.valid, sizes, 0)
@@ -86,7 +86,7 @@ class Messages:
         return values.documents(self.source.data, self._begins[rows], self._ends[rows], tree, nulls=True)
 
     def _is_wrapped(self, documents: Documents) -> Bools:
-        """Which messages are an object of ``schema`` and ``payload``, as far as they can be read."""
+        """Which messages are objects with ``schema`` and ``payload``, judged by their readable part."""
         schema, payload = (documents.kinds[SLOTS[name]] for name in ("schema", "payload"))
         described = (schema == OBJECT) & (documents.kinds[SLOTS["schema.type"]] == STRING)
         wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~documents.intact)
@@ -95,7 +95,7 @@ class Messages:
             counts = values.roots(
                 self.source.data, self._begins[unnamed], self._ends[unnamed], documents.intact[unnamed]
             ).counts
-            wrapped[unnamed] = counts == 2  # two members of a table's row may have these names
+            wrapped[unnamed] = counts == 2  # a row of a table may also have two columns with these names
         return wrapped
 
     @cached_property
@@ -103,11 +103,11 @@ class Messages:
         return self._is_wrapped(self.documents)
 
     def slot(self, field: str) -> Values:
-        """The value of a field by its own name."""
+        """The value of a field by its name in the message."""
         return self.documents.value(SLOTS[field])
 
     def value(self, field: str) -> Values:
-        """The value of an envelope's field; in a flattened message, of the added field."""
+        """The value of an envelope's field, or in a flattened message, of the corresponding added field."""
         value, flattened = self.slot(field).only(~self.flattened), self.flattened
         if flattened.any():
             for name in FLATTENED.get(field, ()):
@@ -116,13 +116,13 @@ class Messages:
         return value
 
     def texts(self, *fields: str) -> pa.Array:
-        """STRING: the first of the fields that a message has."""
+        """STRING: the first of these fields that a message has."""
         text_values = self.value(fields[0])
         for field in fields[1:]:
             text_values = text_values.unless(text_values.kinds <= NULL, self.value(field))
         return values.texts(text_values)
 
-    # ------------------------------------------------------------ what a message is
+    # ------------------------------------------------------------ kinds of messages
 
     @cached_property
     def tombstones(self) -> Bools:
@@ -132,7 +132,7 @@ class Messages:
 
     @cached_property
     def enveloped(self) -> Bools:
-        """Messages with before and after, or what is left of them."""
+        """Envelopes: messages with before and after, also if they are incomplete."""
         kinds = {field: self.slot(field).kinds for field in ("op", "before", "after", "source")}
         images = np.zeros(len(kinds["op"]), np.bool_)
         for image in ("before", "after"):
@@ -165,7 +165,7 @@ class Messages:
         return self._with_only(likely, TRANSACTION_FIELDS)
 
     def _with_only(self, likely: Bools, fields: tuple[str, ...]) -> Bools:
-        """Of these messages those that have no other fields."""
+        """The ``likely`` messages that have no other fields."""
         only = np.zeros(len(likely), np.bool_)
         rows = np.flatnonzero(likely)
         if len(rows):
@@ -191,7 +191,7 @@ class Messages:
 
     @cached_property
     def operations(self) -> npt.NDArray[np.int8]:
-        """Codes of ``OPERATION_NAMES``, -1 where a message does not say what it is."""
+        """Codes of ``OPERATION_NAMES``; -1 if the operation is unknown."""
         op = self.value("op").kinds
         codes = np.where((op == STRING) | (op == ESCAPED), to_codes(self.ops, _OPS), np.int8(-1))
         if self.flattened.any():
@@ -206,11 +206,11 @@ class Messages:
             codes[chosen] = code
         return codes
 
-    # ------------------------------------------------------------ what is wrong with it
+    # ------------------------------------------------------------ errors
 
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
-        """What is wrong with a message; the reasons in the order of the contract, whatever the order of the keys."""
+        """The first error of each message, in the order of the contract, which does not depend on the order of keys."""
         op, source, flattened = self.value("op").kinds, self.slot("source").kinds, self.flattened
         time = self.value("source.ts_ms").kinds
         missing, bad = self._image_faults()
@@ -250,7 +250,7 @@ class Messages:
         return bools_of(pc.and_(pc.not_equal(said, _TRUE), pc.not_equal(said, _FALSE)).fill_null(False))
 
     def _image_faults(self) -> tuple[Bools, Bools]:
-        """Where the image that the operation needs is missing, and where one is no object."""
+        """Messages that lack the image that their operation needs, and messages with an image that is not an object."""
         free = to_codes(values.texts(self.slot("source.connector")), WITHOUT_IMAGES) >= 0
         missing, bad = np.zeros((2, self.source.rows), np.bool_)
         for image, needs in _NEEDS.items():
@@ -260,10 +260,10 @@ class Messages:
             bad |= self.enveloped & (kinds > NULL) & (kinds != OBJECT) & ~textual
         return missing, bad
 
-    # ------------------------------------------------------------ its images
+    # ------------------------------------------------------------ images
 
     def roots_at(self, rows: Ints) -> Values:
-        """The payloads of these messages as objects, where they are valid."""
+        """The payloads of these messages as objects; ABSENT if they are not valid."""
         payload, wrapped = self.slot("payload"), self.wrapped[rows]
         starts, sizes = payload.starts[rows], payload.sizes[rows]
         begins = np.where(wrapped, starts, self._begins[rows])
@@ -273,7 +273,7 @@ class Messages:
 
     @cached_property
     def roots(self) -> Values:
-        """The payloads of flattened messages as objects, nothing of others."""
+        """The payloads of flattened messages as objects; ABSENT for other messages."""
         rows = np.flatnonzero(self.flattened)
         places = np.full(self.source.rows, -1, np.int64)
         places[rows] = np.arange(len(rows))
@@ -281,7 +281,7 @@ class Messages:
 
     @cached_property
     def image_objects(self) -> tuple[Values, Values]:
-        """The row before and the row after: objects, or of MongoDB texts of objects."""
+        """The rows before and after the change: objects, or texts of objects for MongoDB."""
         before, after = (self.slot(image).only(self.enveloped) for image in ("before", "after"))
         if not self.flattened.any():
             return before, after
@@ -300,7 +300,7 @@ class Messages:
         return Images(self.image_objects[1], self._added)
 
     def _added(self, images: Images) -> Bools:
-        """Members of flattened messages that are no columns of the table."""
+        """Members of flattened messages that are not columns of the table."""
         if not self.flattened.any():
             return np.zeros(len(images.rows), np.bool_)
         encoded = images.names.dictionary_encode()
@@ -308,11 +308,11 @@ class Messages:
         named: Bools = added[np.asarray(encoded.indices.fill_null(len(added) - 1))]
         return named & self.flattened[images.rows]
 
-    # ------------------------------------------------------------ its schema
+    # ------------------------------------------------------------ schemas
 
     @cached_property
     def schemas(self) -> Distinct:
-        """The embedded schemas, each once, and which message has which."""
+        """The distinct embedded schemas, with the number of each message's schema."""
         return values.distinct(self.slot("schema").only(self.wrapped), OBJECT)
 
     @cached_property
