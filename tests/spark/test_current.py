@@ -1,4 +1,4 @@
-"""The table that changes come to: random histories, shuffled and repeated, against a dictionary."""
+"""Compare the current table with a dictionary, for random histories that are shuffled and repeated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frame(spark: SparkSession, some: ChangeHistory) -> DataFrame:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", range(2))
-def test_current_is_the_dictionary(spark: SparkSession, form: str, seed: int) -> None:
+def test_current_equals_the_dictionary(spark: SparkSession, form: str, seed: int) -> None:
     some = history(form, seed)
     rows = sparkwire.current(frame(spark, some)).collect()
     assert as_table(rows) == some.table
@@ -59,7 +59,7 @@ def test_as_of_a_time(spark: SparkSession) -> None:
 
 
 def test_an_order_with_parts(spark: SparkSession) -> None:
-    """Those of Databus and DataHub."""
+    """The orders of Databus and DataHub."""
     schema = "_op_ STRING, _order_ STRUCT<scn: BIGINT, file: STRING, position: BIGINT>, id INT, v STRING"
     rows = [
         ("UPSERT", (10, "a", 900), 1, "first"),
@@ -78,7 +78,7 @@ def test_an_order_with_parts(spark: SparkSession) -> None:
         sparkwire.current(changes, "id", as_of=(1, "a", 2, 3))
 
 
-def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
+def test_a_wrong_table_or_key_gives_a_clear_error(spark: SparkSession) -> None:
     plain = spark.range(1)
     with pytest.raises(
         ValueError, match=r"current\(\) expected a DataFrame of sparkwire\.changes, got one without a column _op_"
@@ -103,7 +103,7 @@ def test_what_is_no_change_table_or_not_of_one_key(spark: SparkSession) -> None:
         sparkwire.current(stream, "value")
 
 
-def test_two_tables_are_no_table(spark: SparkSession) -> None:
+def test_two_tables_are_an_error(spark: SparkSession) -> None:
     rows = [("INSERT", 1, "a.orders", 1), ("INSERT", 2, "b.orders", 2)]
     changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
     with pytest.raises(PySparkException, match=r"the changes are of two tables, a\.orders and b\.orders"):
@@ -121,7 +121,7 @@ def test_two_tables_are_no_table(spark: SparkSession) -> None:
     ],
 )
 def test_changes_are_read_once(spark: SparkSession, tmp_path: Path, form: str, dropped: list[str], times: int) -> None:
-    """Again only where values are missing: for the history of their keys, and for rows that came with a change of the key."""
+    """They are read again only if values are missing: for the history of keys, and for changes of the key."""
     frame(spark, history(form, 7, 100)).write.parquet(f"{tmp_path}/changes")
     changes, note = spark.read.parquet(f"{tmp_path}/changes").coalesce(1), tmp_path / "reads"
 
@@ -135,7 +135,7 @@ def test_changes_are_read_once(spark: SparkSession, tmp_path: Path, form: str, d
     assert note.read_text().splitlines() == ["read"] * times
 
 
-def test_two_tables_whose_last_rows_are_of_one(spark: SparkSession) -> None:
+def test_two_tables_whose_last_rows_are_of_one_table(spark: SparkSession) -> None:
     rows = [("INSERT", 1, "a.orders", 1), ("INSERT", 2, "b.orders", 1)]
     changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
     with pytest.raises(PySparkException, match=r"the changes are of two tables, b\.orders and another: filter them"):

@@ -1,4 +1,4 @@
-"""A directory of Parquet kept up to date, batch by batch, whatever comes late, twice, or after a failure."""
+"""Keep a directory of Parquet up to date, with late and repeated changes, and after failures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def simple(spark: SparkSession, *rows: tuple[str, int, int, int | None]) -> Data
 
 
 def middle_of_a_move(changes: list[Any]) -> int:
-    """Between the two messages of a change of a key that lacks values, of which half of the changes come before."""
+    """The position between the two messages of a change of a key that lacks values, near the middle of the changes."""
     places = [
         at
         for at in range(1, len(changes))
@@ -49,7 +49,7 @@ def middle_of_a_move(changes: list[Any]) -> int:
 
 @pytest.mark.parametrize("deletes", ["remove", "keep"])
 def test_batches_in_any_order(spark: SparkSession, tmp_path: Path, deletes: Any) -> None:
-    """Shuffled over all batches, changes of keys and TRUNCATEs among them."""
+    """Changes are shuffled over all batches, including changes of keys and TRUNCATEs."""
     history = ChangeHistory(Random(11), truncates=True, lacks=False).run(300)
     target = tmp_path / "table"
     for batch in cut(history.delivered(), 3):
@@ -61,8 +61,8 @@ def test_batches_in_any_order(spark: SparkSession, tmp_path: Path, deletes: Any)
         assert rows.where("_deleted_").count() > 10
 
 
-def test_values_that_are_not_told_stay(spark: SparkSession, tmp_path: Path) -> None:
-    """Also those of a row whose key changes between two batches; one batch is given again later."""
+def test_missing_values_stay(spark: SparkSession, tmp_path: Path) -> None:
+    """Also those of a row whose key changes between two batches. One batch is repeated later."""
     history = ChangeHistory(Random(12)).run(400)
     target, half = tmp_path / "table", middle_of_a_move(history.changes)
     first, second = history.changes[:half], history.changes[half:]
@@ -73,8 +73,10 @@ def test_values_that_are_not_told_stay(spark: SparkSession, tmp_path: Path) -> N
     assert as_table(sparkwire.merged(spark, target).collect()) == history.table
 
 
-def test_a_stream_that_fails_and_goes_on(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The batch in which it failed comes again: before its version had a name, and after."""
+def test_a_stream_that_fails_and_continues(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The failed batch is repeated: it failed before its version was published, and after."""
     history = ChangeHistory(Random(13), truncates=True, lacks=False).run(200)
     for batch in cut(history.changes, 4):
         frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{tmp_path}/changes")
@@ -109,8 +111,8 @@ def test_a_stream_that_fails_and_goes_on(spark: SparkSession, tmp_path: Path, mo
     assert len(list((tmp_path / "table" / "versions").iterdir())) <= 3
 
 
-def test_readers_see_whole_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The small file names the newest; the one before is still there. A relative path is below Python's directory."""
+def test_readers_see_complete_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The small file names the newest version; the previous one still exists. Relative paths start at Python's directory."""
     target = tmp_path / "table"
     monkeypatch.chdir(tmp_path)
     sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10)), "./table", "id")
@@ -136,7 +138,7 @@ def test_columns_are_added_and_widen(spark: SparkSession, tmp_path: Path) -> Non
         sparkwire.merge(simple(spark, ("UPDATE", 5, 1, 1)).withColumn("v", F.lit("x")), target, "id")
 
 
-def test_what_cannot_be_merged_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
     changes, target = simple(spark, ("INSERT", 1, 1, 10)), tmp_path / "table"
     with pytest.raises(ValueError, match="the key of the table is not known: pass keys="):
         sparkwire.merge(changes, target)
@@ -172,7 +174,7 @@ def _hold(path: str, held: Any, done: Any) -> None:
 
 @pytest.mark.process
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    """A second one fails at once; a lock of a process that is gone is none."""
+    """A second writer fails at once. The lock of a process that has ended is ignored."""
     fork = multiprocessing.get_context("fork")
     held, done = fork.Event(), fork.Event()
     folder = MergeFolder(f"{tmp_path}/table")

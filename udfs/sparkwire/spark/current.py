@@ -1,10 +1,11 @@
-"""The table that a change table comes to: the latest change of every key.
+"""Compute the current table from a change table: the latest change of every key.
 
-One aggregation: of each key the row with the greatest order. Its rows are exchanged once more, and every branch of the query
-reads that exchange. What is more happens only where the data have it: AQE drops the branches whose broadcast side is empty.
+One aggregation selects the row with the greatest order of each key. Its rows are exchanged once more, and every branch of the
+query
+reads that exchange. Further steps run only if the data need them: AQE drops branches whose broadcast side is empty.
 
-- A TRUNCATE ends every row of a smaller order. It is found in the aggregate, as a separate group.
-- A change that names another key in ``_before_`` counts for both: the old key is gone, with the same order.
+- A TRUNCATE ends every row with a smaller order. It is a separate group in the aggregation.
+- A change with another key in ``_before_`` counts for both keys: it deletes the old key, with the same order.
 - A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them. After a change of the
   key, it continues with the earlier rows of the old key (`settled`).
 """
@@ -51,11 +52,11 @@ class ChangedTable(NamedTuple):
     columns: list[str]
     keys: list[str]
     schema: StructType
-    """of the change table"""
+    """the schema of the change table"""
 
     @classmethod
     def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> ChangedTable:
-        """ValueError where ``changes`` is no change table, or the keys are unknown."""
+        """Raises ValueError if ``changes`` is not a change table, or the keys are unknown."""
         schema = changes.schema
         check_columns(schema.names, function)
         columns = table_columns(schema.names, _fields(schema))
@@ -65,7 +66,7 @@ class ChangedTable(NamedTuple):
 
     @property
     def values(self) -> list[str]:
-        """The columns that are not of the key."""
+        """The columns that are not part of the key."""
         return [name for name in self.columns if name not in self.keys]
 
     @property
@@ -75,7 +76,7 @@ class ChangedTable(NamedTuple):
 
     @property
     def may_move(self) -> bool:
-        """Whether a row may name another key in `_before_`."""
+        """Whether a row may have another key in `_before_`."""
         before = _fields(self.schema)
         return before is not None and not _is_never(self.schema, BEFORE) and set(self.keys) <= set(before)
 
@@ -95,9 +96,9 @@ def _is_never(schema: StructType, name: str) -> bool:
 
 
 def keys_of(changes: DataFrame, function: str) -> list[str]:
-    """The primary key's columns: as `changes` knew them, else as the messages tell, which are read for it.
+    """The primary key's columns, from `changes` if it knew them, else from the messages, which this reads.
 
-    ValueError if they have none, or different ones.
+    Raises ValueError if the messages contain no key, or different ones.
     """
     give = f"pass keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
@@ -128,7 +129,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
 
 
 def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The last row of each key that is there, with all its values: ``row``, ``at`` and ``time``."""
+    """The last row of each existing key with all its values: ``row``, ``at`` and ``time``."""
     columns = ["at", "time", "row"]
     names = ["time", "table", "row", *(["unavailable"] if table.may_lack_values else [])]
     last = latest(steps, table, names).repartition(*table.key_names())
@@ -145,24 +146,25 @@ def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
 
 
 def _exchanged(last: DataFrame, condition: Column) -> DataFrame:
-    """The rows of an exchange that a condition holds for, in such a way that all branches of a query read the same exchange.
+    """Filter the rows of an exchange, so that all branches of a query read the same exchange.
 
-    Spark would push the condition and the choice of columns before it, so that each branch has another exchange and the
-    changes are decoded again. It does not push a condition that is not deterministic and uses every column.
+    Spark would push the condition and the selection of columns below the exchange. Then each branch would have its own exchange,
+    and
+    decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
     """
     never = F.expr("least_table > greatest_table") & (F.to_json(F.struct(*last.columns)) == "")
     return last.where(F.rand(0) >= F.when(condition & ~F.coalesce(never, F.lit(False)), 0).otherwise(2))
 
 
 def result_columns(table: ChangedTable) -> list[Column]:
-    """The table's columns, then order and time, of rows with ``row``, ``at`` and ``time``."""
+    """The table's columns, followed by order and time, from rows with ``row``, ``at`` and ``time``."""
     places = {name: k for k, name in enumerate(table.columns)}
     columns = [F.col("row")[f"c{places[name]}"].alias(name) for name in table.columns]
     return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME)]
 
 
 def until(changes: DataFrame, as_of: Any) -> DataFrame:
-    """The changes up to a time or an order, that included."""
+    """The changes up to and including a time or an order."""
     if as_of is None:
         return changes
     if isinstance(as_of, datetime) or (isinstance(as_of, str) and not as_of.isdigit()):
@@ -177,16 +179,16 @@ def until(changes: DataFrame, as_of: Any) -> DataFrame:
 
 
 def _parts(value: Any, type: StructType) -> list[Column]:
-    """The first parts of an order, or all; ValueError where it is none of this type."""
+    """All parts of an order, or its first parts. Raises ValueError if the value is not such an order."""
     plain = value.asDict() if hasattr(value, "asDict") else value
     return [F.lit(part).cast(field.dataType) for part, field in zip(as_order(plain, type.names), type, strict=False)]
 
 
 def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
-    """A row for each key that a change is of: ``key_…``, ``is_truncate``, ``o`` to order them by, and what it says.
+    """One row for each key of a change: ``key_…``, ``is_truncate``, ``o`` for ordering, and the change's data.
 
-    ``tells``: whether ``row`` has the values of the key. ``event`` names a change of a key in both its rows, else it is NULL;
-    in the row of the old key ``gone`` is true.
+    ``tells``: whether ``row`` has the values of the key. ``event`` identifies a change of a key in both its rows, otherwise it is
+    NULL. ``gone`` is true in the row of the old key.
     """
     names = changes.columns
     if ERROR in names:
@@ -227,7 +229,7 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
 def stored_steps(
     stored: DataFrame, table: ChangedTable, name: str | None, live: Column, *, is_truncate: bool = False
 ) -> DataFrame:
-    """The rows of a table kept, as `events` has changes: the last change of each."""
+    """The rows of a stored table in the form of `events`: the last change of each."""
     return stored.select(
         *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
         F.lit(is_truncate).alias("is_truncate"),
@@ -251,8 +253,8 @@ def latest(
     table: ChangedTable,
     names: Sequence[str] = ("time", "table", "row", "unavailable", "tells"),
 ) -> DataFrame:
-    """Of each key the row with the greatest order, with these columns; a TRUNCATE is a separate group."""
-    hashed = F.when(F.col("table").isNotNull(), F.xxhash64("table"))  # compared faster than the name
+    """The row with the greatest order of each key, with these columns. TRUNCATEs are a separate group."""
+    hashed = F.when(F.col("table").isNotNull(), F.xxhash64("table"))  # faster to compare than the name
     grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
         F.min(hashed).alias("least_table"),
         F.max(hashed).alias("greatest_table"),
@@ -266,13 +268,13 @@ def latest(
 
 
 def lacks_values(dead_too: bool) -> Column:
-    """Whether the last row of a key lacks values of the key; with ``dead_too`` a deleted row's count."""
+    """Whether the last row of a key lacks values. With ``dead_too``, also for deleted rows."""
     lacks = F.col("live") & (F.coalesce(F.size("unavailable"), F.lit(0)) > 0)
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
 def boundary(last: DataFrame) -> DataFrame:
-    """One row: ``truncated``, the order of the last TRUNCATE. The query fails where the changes are of two tables."""
+    """One row with ``truncated``, the order of the last TRUNCATE. The query fails if the changes are of two tables."""
     one = last.agg(F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"), *table_facts())
     other = F.when(F.col("first") != F.col("last"), F.col("last")).otherwise(F.lit("another"))
     sentence = F.format_string(TWO_TABLES, F.col("first"), other)
@@ -282,20 +284,20 @@ def boundary(last: DataFrame) -> DataFrame:
 
 
 def table_facts() -> list[Column]:
-    """Aggregates of the last rows: the ``first`` and the ``last`` name of their table, and whether they are of ``two_tables``."""
+    """Aggregates of the last rows: ``first`` and ``last``, the names of their tables, and whether there are ``two_tables``."""
     two = F.min("least_table") != F.max("greatest_table")
     return [F.min("table").alias("first"), F.max("table").alias("last"), two.alias("two_tables")]
 
 
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
-    """The last rows with all their values, those of deleted rows too."""
+    """The last rows with all their values, including those of deleted rows."""
     columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row"]
     lacks = lacks_values(dead_too=True)
     return last.where(~lacks).select(columns).unionByName(settled(steps, table, dead_too=True).select(columns))
 
 
 def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
-    """The last rows that lack values, each with those that it had or that came with a change of its key."""
+    """The last rows that lack values, filled with their earlier values, also from before a change of the key."""
     places = {name: f"c{k}" for k, name in enumerate(table.columns)}
     keys = [*table.key_names(), "is_truncate"]
     in_order = Window.partitionBy(*keys).orderBy("o")
@@ -339,13 +341,13 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
         if some:
             yield from settle(pa.Table.from_batches(some), columns).to_batches()
 
-    # Changes of keys are few; one task follows them.
+    # There are few changes of keys, so one task resolves them.
     moved = result.where(F.col("departure").isNotNull() | ~complete).repartition(1).mapInArrow(go_on, result.schema)
     both = result.where(F.col("wanted") & complete).unionByName(moved.where(~complete))
     return both.select(*names[: names.index("wanted")])
 
 
 def _names_where(conditions: Mapping[str, Column]) -> Column:
-    """The names whose condition holds."""
+    """The names whose condition is true."""
     names = F.array(*(F.when(condition, F.lit(name)) for name, condition in conditions.items()))
     return F.array_compact(names.cast(_NAMES))

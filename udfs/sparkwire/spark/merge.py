@@ -1,4 +1,4 @@
-"""Keep a table up to date with changes, a batch of them or a stream."""
+"""Keep a table up to date with a batch or a stream of changes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _DELETES: Final = ("remove", "keep")
 
 
 class Merge(NamedTuple):
-    """What each batch is merged into; plain data, since on Connect it travels."""
+    """The target of each batch. Contains only plain data, so that it can be pickled on Connect."""
 
     target: str
     keys: tuple[str, ...] | None
     keep: bool
     marked: Mapping[str, Mapping[str, Any]]
-    """metadata of columns of the changes, which batches do not have"""
+    """metadata of the changes' columns, which batches lose"""
 
     def __call__(self, changes: DataFrame, number: int | None = None) -> None:
-        """Merge one batch; again, it changes nothing."""
+        """Merge one batch. Merging it again changes nothing."""
         for name, metadata in self.marked.items():
             changes = changes.withMetadata(name, dict(metadata))
         table = ChangedTable.of(changes, self.keys, "merge")
@@ -82,14 +82,14 @@ def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
 
 
 def _named(target: str | PathLike[str]) -> str:
-    """The target as Spark finds it: a relative path is below Python's working directory, which may be another than Spark's."""
+    """The target's name for Spark. A relative path is relative to Python's working directory, which may differ from Spark's."""
     name = fspath(target)
     has_scheme = ":" in name.partition("/")[0]
     return name if has_scheme or "`" in name or "/" not in name else place_of(name).path
 
 
 def _is_directory(target: str) -> bool:
-    """Whether a target is a directory of Parquet, which has a slash in its name; a table of Delta there is none."""
+    """Whether a target is a directory for Parquet: its name has a slash, and it is not a Delta table."""
     return "/" in target and "`" not in target and not _is_delta(target)
 
 

@@ -1,4 +1,4 @@
-"""Merge into a directory of Parquet: each merge writes a new version, whole, and then names it."""
+"""Merge into a directory of Parquet: each merge writes a complete new version, and then makes it the newest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 
 def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, keep: bool) -> None:
-    """One new version of the table: the one before, and these changes."""
+    """Write a new version of the table: the previous one with these changes."""
     folder = MergeFolder(path)
     with folder.locked():
         newest = folder.newest()
@@ -50,7 +50,7 @@ def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, kee
 
 
 def merged_directory(spark: SparkSession, path: str) -> DataFrame:
-    """The newest version. ValueError if none exists."""
+    """The newest version. Raises ValueError if none exists."""
     folder = MergeFolder(path)
     newest = folder.newest()
     if newest is None:
@@ -75,7 +75,7 @@ def _with_stored(
     before: Mapping[str, Any],
     schema: StructType,
 ) -> DataFrame:
-    """The changes and, as changes before them, the rows of a version."""
+    """The changes, and the rows of a version as earlier changes."""
     spark, own = steps.sparkSession, StructType.fromJson(before["schema"])
     columns = [
         (F.col(quoted(field.name)) if field.name in own.names else F.lit(None)).cast(field.dataType).alias(field.name)
@@ -92,7 +92,7 @@ def _with_stored(
 
 
 def _rows(rows: DataFrame, table: ChangedTable, schema: StructType, facts: BatchFacts, with_values: bool) -> DataFrame:
-    """The rows of the new version, each with its ``part``."""
+    """The rows of the new version with their ``part``."""
     ended = F.lit(False)
     if facts.truncated is not None:
         ended = F.expr(f"at <= {literal(facts.truncated, schema[ORDER].dataType)}")

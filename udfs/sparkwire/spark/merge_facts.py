@@ -1,4 +1,4 @@
-"""The facts about a batch of changes before its merge: one small job over its last rows."""
+"""Facts about a batch of changes before its merge, from one small job over its last rows."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sparkwire.spark.current import lacks_values, table_facts
 
 
 class BatchFacts(NamedTuple):
-    """Of the last rows of a batch."""
+    """Facts about the last rows of a batch."""
 
     rows: int
     deleted: int
     lacking: int
-    """rows that are there and lack values"""
+    """number of live rows that lack values"""
     silent: int
-    """deleted rows that do not have their values"""
+    """number of deleted rows that lack their values"""
     truncated: Any
     """the order of the last TRUNCATE"""
     name: str | None
-    """of the table whose changes these are"""
+    """the name of the table"""
 
     @classmethod
     def of(cls, last: DataFrame, source: str | None = None) -> BatchFacts:
-        """ValueError where the changes are of two tables, or of another one than ``source``."""
+        """Compute the facts. Raises ValueError if the changes are of two tables, or of another table than ``source``."""
         row = last.agg(
             F.count("live").alias("rows"),
             F.count_if(~F.col("live")).alias("deleted"),
@@ -46,7 +46,7 @@ class BatchFacts(NamedTuple):
 
 
 def literal(value: Any, type: DataType) -> str:
-    """A value as SQL writes it."""
+    """A value as a SQL literal."""
     if isinstance(type, StructType):
         parts = ", ".join(
             f"{sql_string(field.name)}, {literal(part, field.dataType)}"

@@ -1,8 +1,10 @@
-"""Merge into a table of Delta or Iceberg, by MERGE.
+"""Merge into a table of Delta or Iceberg with MERGE.
 
-A change counts only where its order is greater than the row's, so a repeated batch changes nothing. A table beside the target,
-``…__deleted``, has the deleted rows with their order: late changes do not bring them back. It is written first: a merge that
-stops between the two has not deleted anything yet, and can run again.
+A change is applied only if its order is greater than the row's, so a repeated batch changes nothing. A second table,
+``…__deleted``,
+has the deleted rows with their order, so that late changes do not restore them. It is written first: a merge that stops between
+the
+two writes has not deleted anything yet, and can run again.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
 class TableTarget(NamedTuple):
-    """A table that takes MERGE, as SQL names it."""
+    """A table that supports MERGE, with its SQL name."""
 
     name: str
 
@@ -68,7 +70,7 @@ class TableTarget(NamedTuple):
             empty.writeTo(self.name).using(self._provider(spark)).create()
 
     def _provider(self, spark: SparkSession) -> str:
-        """Of a new table: what its catalog is for. ValueError where that takes no MERGE."""
+        """The provider of a new table, from its catalog. Raises ValueError if the catalog has no tables with MERGE."""
         catalog = self.name.partition(".")[0] if self.name.count(".") > 1 else "spark_catalog"
         for name in (catalog, spark.conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
             implementation = (spark.conf.get(f"spark.sql.catalog.{name}", "") or "").lower()
@@ -81,7 +83,7 @@ class TableTarget(NamedTuple):
         )
 
     def source(self, spark: SparkSession) -> str | None:
-        """The name of the table whose changes it has; None if unknown."""
+        """The name of the source table; None if unknown."""
         properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
         return properties.get(_SOURCE)
 
@@ -90,7 +92,7 @@ class TableTarget(NamedTuple):
             spark.sql(f"ALTER TABLE {self.name} SET TBLPROPERTIES ('{_SOURCE}' = {sql_string(name)})")
 
     def agree(self, spark: SparkSession, schema: StructType, keys: Sequence[str]) -> StructType:
-        """Create the table, or give it the columns that it has not yet; its schema then."""
+        """Create the table, or add missing columns and widen types. Returns the new schema."""
         for field in schema:
             if isinstance(field.dataType, DayTimeIntervalType):
                 raise ValueError(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
@@ -122,7 +124,7 @@ class TableTarget(NamedTuple):
 
 
 def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
-    """One batch."""
+    """Merge one batch."""
     spark = changes.sparkSession
     schema = stored_schema(table, keep)
     if exists := target.exists(spark):
@@ -138,7 +140,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
             target.agree(spark, schema, table.keys)
             target.note_source(spark, facts.name)
         if facts.lacking or (facts.silent and table.may_lack_values):
-            if target.beside.exists(spark):  # it too may lack the columns that are new
+            if target.beside.exists(spark):  # it may also lack the new columns
                 target.beside.agree(spark, _beside_schema(schema), [])
             steps = _with_stored(steps, last, table, target, spark)
             rows = with_history(steps, table, latest(steps, table)).persist()
@@ -161,7 +163,7 @@ def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarge
 def _with_stored(
     steps: DataFrame, last: DataFrame, table: ChangedTable, target: TableTarget, spark: SparkSession
 ) -> DataFrame:
-    """The changes and, as changes before them, the stored rows of their keys."""
+    """The changes, and the stored rows of their keys as earlier changes."""
     keys = last.where("NOT is_truncate").select(*(F.col(name).alias(f"of_{name}") for name in table.key_names()))
     for stored, there in ((target, True), (target.beside, False)):
         if not stored.exists(spark):
@@ -222,17 +224,17 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
     places |= {ORDER: "s.at", TIME: "s.time", _TRUNCATE: "s.is_truncate"}
     insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})"
     gone = gone.withColumn("has_values", F.lit(table.may_lack_values))
-    # Without an update this is an append of one pass: a delete that is newer than the stored one is stored beside it.
+    # Without an update clause, this is an append in one pass: a newer delete is stored in addition to the older one.
     _run(gone, beside, table, [insert], f" AND t.{_TRUNCATE} = s.is_truncate AND t.{ORDER} >= s.at")
 
 
 def _beside_schema(schema: StructType) -> StructType:
-    """The schema of the table of deleted rows, by the target's."""
+    """The schema of the table of deleted rows, from the target's."""
     return StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
 
 
 def _without_late(rows: DataFrame, table: ChangedTable, deleted: DataFrame) -> DataFrame:
-    """Without rows deleted after their last change."""
+    """Leave out rows that were deleted after their last change."""
     gone = deleted.where(f"NOT {_TRUNCATE}").select(
         *(F.col(quoted(key)).alias(f"of_{name}") for key, name in zip(table.keys, table.key_names(), strict=True)),
         F.col(ORDER).alias("gone_at"),
@@ -256,7 +258,7 @@ def _run(source: DataFrame, target: TableTarget, table: ChangedTable, clauses: S
 
 @contextmanager
 def _without_group_filter(spark: SparkSession) -> Iterator[None]:
-    """Spark 4.1 makes a subquery of the source for this filter, and cannot plan it where it reads a table (SPARK-54873)."""
+    """Disable a filter for which Spark 4.1 plans the source as a subquery. It fails if the source reads a table (SPARK-54873)."""
     if not spark.version.startswith("4.1."):
         yield
         return

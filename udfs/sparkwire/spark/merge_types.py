@@ -1,4 +1,4 @@
-"""How a kept table and new changes agree on columns: it adds new ones, widens types, and rejects any other change."""
+"""Combine the columns of a stored table and new changes: add new columns, widen types, and reject any other change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
 def stored_schema(table: ChangedTable, keep: bool) -> StructType:
-    """Of the merged table: the table's columns, order and time, and with ``keep`` the mark of deleted rows."""
+    """The schema of the merged table: the table's columns, order, time, and with ``keep`` the mark of deleted rows."""
     own = [StructField(name, table.schema[name].dataType) for name in table.columns]
     order = StructField(ORDER, table.schema[ORDER].dataType)
     deleted = [StructField(DELETED, BooleanType())] if keep else []
@@ -41,7 +41,7 @@ def stored_schema(table: ChangedTable, keep: bool) -> StructType:
 
 
 def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str) -> StructType:
-    """The columns of both. ValueError where they cannot be had."""
+    """The combined columns. Raises ValueError if they cannot be combined."""
     for name in (ORDER, TIME):
         if name not in stored.names:
             raise ValueError(f"{target} is not a table of merge, because it has no column {name}: name another target")
@@ -85,7 +85,7 @@ def wider(old: DataType, new: DataType) -> DataType | None:
 
 
 def _plain(type: DataType) -> str:
-    """Without what a table's own catalog says of nullability."""
+    """The type without nullability, which depends on a table's catalog."""
     return str(type.simpleString())
 
 
