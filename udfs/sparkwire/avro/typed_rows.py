@@ -67,21 +67,21 @@ class RowsReader(NamedTuple):
         chosen = self.schemas.chosen(payloads.ids)
         payloads = _in_binary(payloads, chosen, self.schemas)
         spans = spans_of(payloads.values)
-        there = spans.sizes >= 0
+        present = spans.sizes >= 0
         known = spans._replace(sizes=np.where(chosen >= 0, spans.sizes, -1))
         decoded: Decoded = decode(self._plan(), known, chosen)
-        unknown = pc.if_else(pa.array(there & (chosen < 0)), self.schemas.why_unknown(payloads.ids), None)
+        unknown = pc.if_else(pa.array(present & (chosen < 0)), self.schemas.why_unknown(payloads.ids), None)
         return decoded.column.flatten(), pc.coalesce(payloads.errors, unknown, decoded.reasons)
 
 
 def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) -> Payloads:
-    """Convert data in Avro's JSON encoding to binary, and add the errors of those that cannot be read."""
-    those = np.flatnonzero(np.asarray(payloads.is_json) & np.asarray(payloads.values.is_valid()) & (chosen >= 0))
-    if not len(those):
+    """Convert data in Avro's JSON encoding to binary, and add the errors of rows that cannot be read."""
+    rows = np.flatnonzero(np.asarray(payloads.is_json) & np.asarray(payloads.values.is_valid()) & (chosen >= 0))
+    if not len(rows):
         return payloads
-    writers = {int(k): parse(schemas.texts[k]) for k in np.unique(chosen[those])}
+    writers = {int(k): parse(schemas.texts[k]) for k in np.unique(chosen[rows])}
     values, errors = payloads.values.to_pylist(), payloads.errors.to_pylist()
-    for row in those.tolist():
+    for row in rows.tolist():
         values[row], error = binary_of(values[row], writers[int(chosen[row])])
         errors[row] = errors[row] or error
     return payloads._replace(values=pa.array(values, pa.binary()), errors=pa.array(errors, pa.string()))

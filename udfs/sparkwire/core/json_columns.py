@@ -75,11 +75,11 @@ def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
 
 def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") -> pa.Array:
     """Objects with the members of each row, ``{}`` if all are NULL. A Python text is the same member value in every row."""
-    there = {name: text for name, text in members.items() if isinstance(text, str) or text.null_count < len(text)}
-    first = next(iter(there.values()), "")
+    present = {name: text for name, text in members.items() if isinstance(text, str) or text.null_count < len(text)}
+    first = next(iter(present.values()), "")
     first_may_be_missing = not isinstance(first, str) and first.null_count > 0
     parts: list[Any] = []
-    for name, text in there.items():
+    for name, text in present.items():
         before = f'{"," if parts or first_may_be_missing else ""}"{name}":'
         if isinstance(text, str) or not text.null_count:
             parts += [before, text]

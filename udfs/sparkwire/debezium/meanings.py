@@ -76,10 +76,10 @@ def _collection(raw: pa.Array, type: Type) -> Converted:
 
 def _struct(raw: pa.Array, type: Type) -> Converted:
     fields = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
-    there = bools_of(raw.is_valid())
-    invalid = there & np.logical_or.reduce([part.invalid for part in fields])
+    valid = bools_of(raw.is_valid())
+    invalid = valid & np.logical_or.reduce([part.invalid for part in fields])
     return Converted(
-        struct(dict(zip(type.names, (part.column for part in fields), strict=True)), there & ~invalid), invalid
+        struct(dict(zip(type.names, (part.column for part in fields), strict=True)), valid & ~invalid), invalid
     )
 
 

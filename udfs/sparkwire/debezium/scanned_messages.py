@@ -146,8 +146,8 @@ class Messages:
     def about_schemas(self) -> Bools:
         """Messages of the topic of schema changes."""
         is_source = self.slot("source").kinds == OBJECT
-        said = (self.slot("ddl").kinds != ABSENT) | (self.slot("tableChanges").kinds == ARRAY)
-        about: Bools = ~self.enveloped & is_source & said
+        described = (self.slot("ddl").kinds != ABSENT) | (self.slot("tableChanges").kinds == ARRAY)
+        about: Bools = ~self.enveloped & is_source & described
         return about
 
     @cached_property
@@ -246,8 +246,8 @@ class Messages:
 
     @cached_property
     def _deleted_is_odd(self) -> Bools:
-        said = self.deleted
-        return bools_of(pc.and_(pc.not_equal(said, _TRUE), pc.not_equal(said, _FALSE)).fill_null(False))
+        mark = self.deleted
+        return bools_of(pc.and_(pc.not_equal(mark, _TRUE), pc.not_equal(mark, _FALSE)).fill_null(False))
 
     def _image_faults(self) -> tuple[Bools, Bools]:
         """Messages that lack the image that their operation needs, and messages with an image that is not an object."""

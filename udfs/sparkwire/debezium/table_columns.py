@@ -72,8 +72,8 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
         chosen &= _is(schema, table.schema, parts[1]) & _is(database, table.database, None)
     elif table.database is not None:
         outer = _is(database, table.database, parts[1])
-        said = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
-        chosen &= outer | said
+        matches = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
+        chosen &= outer | matches
     return chosen
 
 
@@ -86,10 +86,10 @@ def _first_of(given: tuple[Values, ...]) -> Values:
 
 def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
     """Which values equal ``wanted``. A missing value is replaced by ``otherwise``; if that is missing too, it matches."""
-    said = values.texts(value)
+    names = values.texts(value)
     if otherwise is not None:
-        said = pc.coalesce(said, otherwise)
-    return bools_of(pc.equal(said, wanted).fill_null(True))
+        names = pc.coalesce(names, otherwise)
+    return bools_of(pc.equal(names, wanted).fill_null(True))
 
 
 def name_parts(names: pa.Array) -> tuple[pa.Array, pa.Array]:

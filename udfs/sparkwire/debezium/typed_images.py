@@ -60,7 +60,7 @@ class Wire(NamedTuple):
     """A column of wire values."""
 
     raw: Converted
-    there: Bools
+    present: Bools
     """rows that have a value other than null"""
     unavailable: Bools
 
@@ -117,33 +117,33 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
 
 
 def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tuple[pa.Array, Bools, Bools]:
-    by_code = [type if _same_on_the_wire(said, type) else said for said in versions.of(name, type)]
+    by_code = [type if _same_on_the_wire(declared, type) else declared for declared in versions.of(name, type)]
     used = dict.fromkeys(by_code[code] for code in np.unique(versions.codes).tolist())
     if len(used) <= 1:
         return _typed(source.column(name, next(iter(used), type), None), next(iter(used), type), type)
-    number = {said: k for k, said in enumerate(used)}
-    groups = np.array([number.get(said, 0) for said in by_code])[versions.codes]
+    number = {declared: k for k, declared in enumerate(used)}
+    groups = np.array([number.get(declared, 0) for declared in by_code])[versions.codes]
     parts, order = [], []
-    for k, said in enumerate(used):
+    for k, declared in enumerate(used):
         rows = np.flatnonzero(groups == k)
         order.append(rows)
-        parts.append(_typed(source.column(name, said, rows), said, type))
+        parts.append(_typed(source.column(name, declared, rows), declared, type))
     back = np.argsort(np.concatenate(order), kind="stable")
     column = pa.concat_arrays([part[0] for part in parts]).take(primitive(back))
     return column, *(np.concatenate([part[k] for part in parts])[back] for k in (1, 2))
 
 
-def _same_on_the_wire(said: Type, requested: Type) -> bool:
+def _same_on_the_wire(declared: Type, requested: Type) -> bool:
     """Whether the requested type is the wire type, without the message's semantic type. Then the value stays unconverted."""
-    return not requested.logical and not requested.inner and said.kind == requested.kind
+    return not requested.logical and not requested.inner and declared.kind == requested.kind
 
 
-def _typed(wire: Wire, said: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
+def _typed(wire: Wire, declared: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
     """The converted column, the unavailable values, and the rejected values."""
-    column = fitted(meant(wire.raw.column, said).column, requested.arrow)
+    column = fitted(meant(wire.raw.column, declared).column, requested.arrow)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
-    return column, wire.unavailable, wire.there & ~wire.unavailable & ~bools_of(column.is_valid())
+    return column, wire.unavailable, wire.present & ~wire.unavailable & ~bools_of(column.is_valid())
 
 
 def unexpected_map(entries: Sequence[MapEntries], rows: int) -> pa.Array:

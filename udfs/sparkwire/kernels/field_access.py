@@ -102,8 +102,8 @@ class _Emitter:
         if place is None:
             self._store(column, None)
             return
-        there = self.builder.icmp_signed(">=", self.size, _INDEX(place.end))
-        with self.builder.if_else(there) as (then, otherwise):
+        present = self.builder.icmp_signed(">=", self.size, _INDEX(place.end))
+        with self.builder.if_else(present) as (then, otherwise):
             with then:
                 self._store(column, place)
             with otherwise:

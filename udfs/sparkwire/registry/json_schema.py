@@ -73,9 +73,9 @@ def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
 
 def _names(schema: dict[str, Any]) -> Iterator[str]:
     """The names of the schema's types, declared or implied."""
-    said = schema.get("type", ())
-    if said:
-        yield from [said] if isinstance(said, str) else said
+    types = schema.get("type", ())
+    if types:
+        yield from [types] if isinstance(types, str) else types
     elif "properties" in schema or "items" in schema:
         yield "object" if "properties" in schema else "array"
     elif "enum" in schema or "const" in schema:

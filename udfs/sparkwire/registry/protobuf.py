@@ -58,8 +58,8 @@ def compiled(schema: Registered) -> ProtoFile:
             [sys.executable, "-m", "grpc_tools.protoc", *given], cwd=folder, capture_output=True, text=True, check=False
         )
         if run.returncode:
-            said = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]
-            raise ValueError(f"{schema.title} is no Protobuf: {said[0] if said else run.stderr.strip()}")
+            errors = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]
+            raise ValueError(f"{schema.title} is no Protobuf: {errors[0] if errors else run.stderr.strip()}")
         descriptors = Path(folder, "set").read_bytes()
     file = FileDescriptorSet.FromString(descriptors).file[-1]
     return ProtoFile(descriptors, dict(_named(file.message_type, "", file.package)))
@@ -82,8 +82,8 @@ def without_paths(payloads: pa.Array) -> tuple[pa.Array, pa.Array]:
         path, end = _path(data, int(starts[row]), int(starts[row] + sizes[row]))
         paths[row], ends[row] = path, end
     names = pa.array(paths, pa.string())
-    there = np.asarray(names.is_valid())
-    return names, gather(data, ends, np.where(there, starts + sizes - ends, -1), pa.binary())
+    is_valid = np.asarray(names.is_valid())
+    return names, gather(data, ends, np.where(is_valid, starts + sizes - ends, -1), pa.binary())
 
 
 def _path(data: Any, position: int, end: int) -> tuple[str | None, int]:

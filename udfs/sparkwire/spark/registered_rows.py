@@ -105,12 +105,12 @@ def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader])
         parsed = payloads(columns)
         ids, data = ids_as_text(parsed.ids), []
         for known, data_of in readers:
-            those = pc.is_in(ids, known)
-            given = parsed._replace(values=pc.if_else(those, parsed.values, None))
+            matching = pc.is_in(ids, known)
+            given = parsed._replace(values=pc.if_else(matching, parsed.values, None))
             data.append(data_of(given))
             unread = pc.and_(given.values.is_valid(), data[-1].is_null())
             errors = pc.coalesce(parsed.errors, pc.if_else(unread, ERRORS[BAD_FIELD], None))
-            parsed = parsed._replace(values=pc.if_else(those, None, parsed.values), errors=errors)
+            parsed = parsed._replace(values=pc.if_else(matching, None, parsed.values), errors=errors)
         fields, errors = avro.rows(parsed)
         check(columns[0], errors)
         return None, [*fields, *data, ids, errors]

@@ -338,8 +338,8 @@ def _reason(error: Exception, server: _Server) -> str:
             return f"no response: {message}: check the address, and whether the workers may reach it"
         return f"unexpected response ({message}): is this the address of a registry?"
     advice = {401: "check auth", 403: "this user may not read it", 404: "is this the address of a registry?"}
-    said = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")
-    return f"HTTP {status}: {_filtered(said, server)}" + (f": {advice[status]}" if status in advice else "")
+    message = str(getattr(error, "error_message", "")).removeprefix("Unknown Schema Registry Error: ")
+    return f"HTTP {status}: {_filtered(message, server)}" + (f": {advice[status]}" if status in advice else "")
 
 
 def _filtered(text: str, server: _Server) -> str:

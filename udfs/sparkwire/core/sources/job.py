@@ -68,13 +68,13 @@ def lock(folder: Folder, job: str, partition: str) -> None:
     changed.
     """
     name = partition or WHOLE
-    mine = f"{LOCKS}/{name}/{job}"
-    if folder.has(mine):
+    lock_file = f"{LOCKS}/{name}/{job}"
+    if folder.has(lock_file):
         return
     folder.check_inside(name)
     with folder.alone():
         state = opened(folder, job)
-        if folder.has(mine):
+        if folder.has(lock_file):
             return
         if state.seen is not None and partition and folder.version(partition) != state.seen.get(partition):
             raise WriteConflictError(
@@ -82,11 +82,11 @@ def lock(folder: Folder, job: str, partition: str) -> None:
             )
         folder.make(f"{LOCKS}/{name}")
         was = json.dumps(data_files(folder, state.data, partition)).encode()
-        folder.write(mine, was, f"{SIDE}/{job}/lock-{name}")
+        folder.write(lock_file, was, f"{SIDE}/{job}/lock-{name}")
         for other in folder.names(f"{LOCKS}/{name}"):
             holder = None if other == job else state_of(folder, other)
             if holder is not None:
-                folder.remove(mine)
+                folder.remove(lock_file)
                 raise WriteConflictError(
                     f"{holder} writes to {folder.shown(partition)}: only one job at a time may write to a partition. "
                     f"{_what_to_do(folder, holder)}"

@@ -66,13 +66,13 @@ def id_of(text: str) -> str:
 
 def save(folder: Folder, state: JobState, to_disk: bool = False) -> None:
     folder.make(f"{SIDE}/{state.job}")
-    said = {
+    content = {
         **state._asdict(),
         "owner": state.owner._asdict(),
         "plan": state.plan and state.plan._asdict(),
     }
     write = folder.write_to_disk if to_disk else folder.write
-    write(f"{SIDE}/{state.job}/{JOB}", json.dumps(said).encode(), f"{SIDE}/{state.job}/next")
+    write(f"{SIDE}/{state.job}/{JOB}", json.dumps(content).encode(), f"{SIDE}/{state.job}/next")
 
 
 def opened(folder: Folder, job: str) -> JobState:
@@ -100,16 +100,16 @@ def state_of(folder: Folder, job: str) -> JobState | None:
         ) from None
 
 
-def _parsed(folder: Folder, job: str, said: Any) -> JobState:
-    owner, plan, once = said["owner"], said["plan"], said["once"]
-    if said["job"] != job or not all(isinstance(owner[field], str) for field in ("host", "machine", "born")):
+def _parsed(folder: Folder, job: str, content: Any) -> JobState:
+    owner, plan, once = content["owner"], content["plan"], content["once"]
+    if content["job"] != job or not all(isinstance(owner[field], str) for field in ("host", "machine", "born")):
         raise ValueError("it is of another job")
     return JobState(
         job,
         Process(owner["host"], owner["machine"], None if owner["pid"] is None else int(owner["pid"]), owner["born"]),
-        str(said["since"]),
-        str(said["data"]),
-        None if said["seen"] is None else dict(said["seen"]),
+        str(content["since"]),
+        str(content["data"]),
+        None if content["seen"] is None else dict(content["seen"]),
         None if plan is None else _parsed_plan(folder, job, plan),
         None if once is None else (id_of(once[0]), int(once[1])),
     )

@@ -271,20 +271,20 @@ def listed(path: str, needed: Needed = _is_user_file) -> Listing:
 
 def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
     """List the files at a parsed path."""
-    there = place
+    resolved = place
     if not _exists(place, place.path) and _ENCODED.search(place.path):  # copied from a browser
         decoded = unquote(place.path)
-        there = place._replace(path=decoded) if _exists(place, decoded) else place
+        resolved = place._replace(path=decoded) if _exists(place, decoded) else place
     folders: dict[str, tuple[int, int]] = {}
-    if is_glob(there.path) and not _exists(there, there.path):
+    if is_glob(resolved.path) and not _exists(resolved, resolved.path):
         files = [file for path in sorted(_matches(place)) for file in _below(place, path, needed, folders)]
         if not files:
             raise FileNotFoundError(
                 f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}"
             )
         return Listing(files, False, folders)
-    files = list(_below(there, there.path, needed, folders))
-    return Listing(files, len(files) == 1 and files[0].path == there.path, folders)
+    files = list(_below(resolved, resolved.path, needed, folders))
+    return Listing(files, len(files) == 1 and files[0].path == resolved.path, folders)
 
 
 def children_below(file: File, folder: str, begins: str) -> list[File]:
