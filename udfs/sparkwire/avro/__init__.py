@@ -15,8 +15,8 @@ This reader is stricter than Avro's Java, which continues or fails the job, in t
 A schema with more than 64 nested types raises an error. When decoding to JSON, so does a schema for which an empty datum becomes
 more than 1 MiB of JSON.
 
-If a block's count is negative, the size after it must be within the datum; it has no other effect. Extra bytes at the end are
-ignored.
+If a block's count is negative, the size after it must be within the datum; it has no other effect. The reader
+ignores extra bytes at the end.
 """
 
 from __future__ import annotations

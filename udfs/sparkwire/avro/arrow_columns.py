@@ -34,7 +34,7 @@ _MOST_NAMED: Final = 5
 
 
 class ColumnPlan(NamedTuple):
-    """How data of several schemas are decoded to one column."""
+    """How to decode data of several schemas to one column."""
 
     target: Target
     slots: Slots
@@ -96,7 +96,7 @@ def plan(
     names_as_written
         whether fields keep their names even if two names differ only in case
     as_json
-        whether the column will be converted to JSON and keeps what only JSON shows: see `Slots`
+        whether the column will become JSON and keeps what only JSON shows: see `Slots`
 
     Raises
     ------

@@ -90,7 +90,7 @@ class Assembler:
         return place
 
     def patch(self, place: int, operand: int, value: int) -> None:
-        """Set an operand that was unknown when the instruction was added. The first operand is number 1."""
+        """Set an operand that ``emit`` did not know yet. The first operand is number 1."""
         self.code[place + operand] = value
 
     def span(self, text: bytes | None) -> int:
@@ -120,7 +120,7 @@ class Assembler:
 
     def program(self) -> SchemaProgram:
         """The finished program, as the machine expects it."""
-        # With padding after the constants, because bytes near the end of a buffer are copied one by one.
+        # With padding after the constants, because kernels copy bytes near the end of a buffer one by one.
         constants = np.frombuffer(bytes(self.constants) + bytes(COPY_SLACK), np.uint8)
         code, jumps, spans = (np.array(words or [0], np.int64) for words in (self.code, self.jumps, self.spans))
         return SchemaProgram(code, jumps, spans, constants)

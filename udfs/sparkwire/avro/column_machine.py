@@ -2,7 +2,7 @@
 
 A *slot* is a buffer of one level. Level 0 has an item for each row. Each array or map of the schema has a separate level, with
 an item for each of its items in all rows. A value that its type does not allow gets an error code, and reading continues after
-it. If the data end too early, or the next value cannot be located, the row's items are removed from all levels.
+it. If the data end too early, or the position of the next value is unknown, the row's items leave all levels.
 
 `run` is deliberately one long function: a call that passes all these arrays costs more than reading a field.
 """
@@ -369,7 +369,7 @@ def run(
             for k in range(counters.size):
                 used[counters[k]] = saved[k]
             if error != NO_ROOM and (failed != OK or error == BAD_FIELD):
-                # The first error counts. After this one, nothing of the row can be used.
+                # The first error counts. This one makes the whole row NULL.
                 if used[notes] == room[notes]:
                     memory.needed[0], memory.needed[1] = notes, used[notes] + 1
                     error = NO_ROOM

@@ -63,4 +63,4 @@ EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
     "glue": ("a message with AWS Glue's header", partial(_explain, GLUE)),
     "single_object": ("one of Avro's single objects", partial(_explain, SINGLE_OBJECT)),
 }
-"""explanations of the wire formats that can be recognized from a value"""
+"""explanations of the wire formats that a value itself identifies"""

@@ -12,7 +12,7 @@ from sparkwire.avro.schema import NAMED, PRIMITIVES, full_name, loaded
 def java_text(schema: Any) -> str:
     """The result of Java's ``Schema.parse(schema).toString()``, of which Databus computes the MD5.
 
-    The text has no blanks, and its members are in Java's order. A namespace is written where it changes. Docs, defaults and
+    The text has no blanks, and its members are in Java's order. A namespace appears where it changes. Docs, defaults and
     properties stay.
     """
     return json.dumps(_java(loaded(schema), "", set()), separators=(",", ":"), ensure_ascii=False)

@@ -47,7 +47,7 @@ STEP: Final = 6  # words of an instruction
     JUMP,  # instruction
     CALL,  # instruction
     RETURN,
-    BAD,  # the value is BAD_FIELD; its placeholder has been stored
+    BAD,  # the value is BAD_FIELD; its placeholder is in the column already
     END,  # end of the row
 ) = range(35)
 LAST_VARINT: Final = SKIP_BYTES

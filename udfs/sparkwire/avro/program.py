@@ -40,7 +40,7 @@ class Resolver(Assembler):
         self._target: Target | None = None
         self._skipped: dict[Schema, list[int]] = {}
         self._unused: tuple[int, int] | None = None
-        """slots for numbers and texts that are checked but not kept"""
+        """slots for numbers and texts that the machine only checks"""
 
     def datum(self, writer: Schema, target: Target) -> int:
         """Emit the program of one datum and return its first index."""

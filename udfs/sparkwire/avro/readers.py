@@ -67,7 +67,7 @@ def is_double(value: int) -> bool:
 
 @kernel
 def store_item(out: Bytes, at: int, width: int, low: int, high: int) -> None:
-    """Store item ``at`` of a column of numbers; ``high`` is used only if they are 16 bytes wide."""
+    """Store item ``at`` of a column of numbers; ``high`` counts only if they are 16 bytes wide."""
     if width == 1:
         store_u8(out, at, np.uint8(low))
     elif width == 4:

@@ -89,7 +89,7 @@ def _spelt(value: Any, schema: Any, _: object) -> Any:
 
 
 def _spelling(schema: Schema) -> Callable[[Any], Any] | None:
-    """The function that converts a Python value of the schema to its JSON form; None if no conversion is needed."""
+    """The function that converts a Python value of the schema to its JSON form; None if it needs no conversion."""
     logical, kind = schema.logical, schema.kind
     if kind == "enum":
         return schema.symbols.__getitem__

@@ -24,7 +24,7 @@ def context_of(subject: str) -> str:
 
 
 def in_context(subject: str, context: str) -> str:
-    """The subject's name qualified with the context, unless it is qualified already."""
+    """The subject's name with the context as its qualifier, unless it has one already."""
     return subject if context == DEFAULT_CONTEXT or subject.startswith(":.") else f":{context}:{subject}"
 
 

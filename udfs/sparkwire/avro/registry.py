@@ -66,7 +66,7 @@ class Registry(SchemaSource):
     ) -> Registry:
         """Connect to a registry with Confluent's REST API. This needs the extra ``registry``.
 
-        Schemas are fetched when a query needs them, each id once.
+        A query fetches schemas when it needs them, each id once.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Registry(SchemaSource):
             in messages
         subjects
             the subjects of the messages. With them, a query knows its columns without reading data first, which a stream needs.
-            Ids are looked up in the context of the subjects (``:.eu:orders-value``), without subjects in the default context.
+            The context of the ids is that of the subjects (``:.eu:orders-value``), without subjects the default context.
             ``https://registry:8081/contexts/.eu`` selects another context
         patience
             how long the registry may be unreachable or busy before a query fails [s]
@@ -100,7 +100,7 @@ class Registry(SchemaSource):
     def topic(df: DataFrame, *, subjects: Sequence[str] = (), context: str | None = None) -> Registry:
         """Read a registry from its topic, ``_schemas``. The DataFrame comes from a broker, or from segments with `kafka_log`.
 
-        The topic is read once, when this function is called.
+        This function reads the topic once.
 
         Parameters
         ----------

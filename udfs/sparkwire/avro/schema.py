@@ -64,7 +64,7 @@ class Schema:
     precision: int = 0
     scale: int = 0
     combined: bool = False
-    """whether it is combined from several versions: it holds the values of each, and numbers exactly"""
+    """whether it combines several versions: it holds the values of each, and numbers exactly"""
     levels: int = 0
     """number of nested types, including itself; a recursive type counts once"""
 
@@ -100,7 +100,7 @@ class RecordField:
 
 @dataclass
 class _Names:
-    """The named types of a schema that have been parsed so far."""
+    """The named types in the part of a schema before the current position."""
 
     known: dict[str, Schema] = field(default_factory=dict)
 

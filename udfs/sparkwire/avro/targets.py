@@ -30,7 +30,7 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
 MOST_COLUMNS: Final = 50_000
-"""the limit is needed because a short schema can use its records so often that the columns exceed any memory"""
+"""upper limit, because a short schema can use its records so often that the columns exceed any memory"""
 
 _SCALARS: Final = {
     "boolean": pa.bool_(),
@@ -65,7 +65,7 @@ class Slots:
     as_written: bool = False
     """whether fields keep their names even if two names differ only in case"""
     as_json: bool = False
-    """whether the column will be converted to JSON: each union branch is a member, and decimals beyond 38 digits are bytes"""
+    """whether the column will become JSON: each union branch is a member, and decimals beyond 38 digits are bytes"""
 
     def add_column(self) -> None:
         """Count one more column, or part of one."""

@@ -28,7 +28,7 @@ _LONGEST: Final = (1 << 31) - 1
 def encode(column: pa.Array, schema: Schema) -> pa.Array:
     """BINARY: each row as a datum of the schema, NULL if the schema cannot hold the row.
 
-    Raises SchemaError if the column's type is not the type to which data of the schema are decoded.
+    Raises SchemaError if the column's type differs from the type of decoded data.
     """
     writer = _Encoder()
     writer.value(schema, column, "the column")

@@ -32,7 +32,7 @@ _UNREAD: Final = Schema("fixed")
 
 
 class RowsReader(NamedTuple):
-    """How payloads become rows. Contains only plain data, so that it can be pickled for workers."""
+    """How payloads become rows. Contains only plain data, which Spark pickles for workers."""
 
     schemas: Schemas
     reader_schema: str | None = None
@@ -183,7 +183,7 @@ class LiveReader:
 
 
 def check_number(ids: Sequence[Hashable]) -> None:
-    """Raise ValueError if there are too many ids to be schema ids, before any is fetched."""
+    """Raise ValueError if there are too many ids to be schema ids, before fetching any."""
     if len(ids) > MOST_IDS:
         raise ValueError(
             f"rows found more than {MOST_IDS} different schema ids, such as {ids[0]}: check that the column has this "

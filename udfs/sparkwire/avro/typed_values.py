@@ -15,7 +15,7 @@ from sparkwire.core.column import spans_of
 
 
 class Typed(NamedTuple):
-    """A decoder. Contains only texts, so that it can be pickled for workers."""
+    """A decoder. Contains only texts, which Spark pickles for workers."""
 
     schema: str
     reader_schema: str

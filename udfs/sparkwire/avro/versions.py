@@ -122,7 +122,7 @@ class _Versions:
         members.append([other])
 
     def one(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
-        """The combined type of versions without unions. Versions that cannot be combined with the last one are ignored."""
+        """The combined type of versions without unions. It ignores versions that do not fit the last one."""
         last = versions[-1]
         for kind in ("record", "array", "map"):
             if last.kind == kind:
@@ -138,7 +138,7 @@ class _Versions:
         return replace(combined_type, combined=True)
 
     def record(self, versions: list[Schema], outer: tuple[Schema, ...]) -> Schema:
-        """The combined record, with fields in the order in which they were added. It keeps its name if all versions have it."""
+        """The combined record, with fields in the order of their first version. Names of older versions become aliases."""
         if any(version in outer for version in versions):
             # A column cannot hold a record inside itself. A text with a name matches no data.
             return Schema("string", versions[-1].name)

@@ -1,4 +1,4 @@
-"""Change data as tables: the current table, and a table that is kept up to date."""
+"""Change data as tables: compute the current table, or keep a stored table up to date."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position
 
 
 class DatabusSource(NamedTuple):
-    """How the events of a source are read. Contains only plain data, so that it can be pickled for workers."""
+    """How to read the events of a source. Contains only plain data, which Spark pickles for workers."""
 
     name: str
     read: RowsReader

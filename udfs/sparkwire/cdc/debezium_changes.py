@@ -24,7 +24,7 @@ _OLD_KEY: Final = "__debezium.oldkey"
 
 
 class DebeziumTable(NamedTuple):
-    """How the messages of a table are read. Contains only plain data, so that it can be pickled for workers."""
+    """How to read the messages of a table. Contains only plain data, which Spark pickles for workers."""
 
     table: Table
     columns: Mapping[str, str]
@@ -53,7 +53,7 @@ def debezium_changes(
     rows, batch = changes.rows, changes.batch
     has_value = values.column.is_valid().take(pa.array(rows))
     if offsets is None and len(rows):
-        # A tombstone has no position. It repeats the delete before it, so it is dropped.
+        # A tombstone has no position, and only repeats the delete before it. So drop it.
         rows, batch = rows[bools_of(has_value)], batch.filter(has_value)
         has_value = has_value.filter(has_value)
     schema = debezium_schema(how)

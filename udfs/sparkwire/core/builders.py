@@ -61,7 +61,7 @@ class Accessor(Generic[Scan]):
 class Column(NamedTuple, Generic[Scan]):
     """The complete description of a table's column.
 
-    Signatures, comments, the reference and the columns of a data source are derived from a sequence of these.
+    A sequence of these defines signatures, comments, the reference and the columns of a data source.
     """
 
     name: str

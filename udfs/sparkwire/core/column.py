@@ -288,7 +288,7 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
 
 
 def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
-    """``result``, but NULL in rows in which one of ``columns`` is NULL. The values are shared, not copied."""
+    """``result``, but NULL in rows in which one of ``columns`` is NULL. It shares the values without a copy."""
     nullable = [column for column in columns if column.null_count]
     if not nullable:
         return result
@@ -296,7 +296,7 @@ def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:
     for column in nullable:
         valid &= bools_of(column.is_valid())
     if result.offset:
-        # The buffers are shared completely, but the new bitmap starts at bit 0.
+        # The result shares the complete buffers, but the new bitmap starts at bit 0.
         result = pa.concat_arrays([result])
     type = result.type
     if pa.types.is_struct(type):

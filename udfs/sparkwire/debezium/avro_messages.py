@@ -79,7 +79,7 @@ def _schema(text: str) -> _Schema:
 
 
 def _without_meaning(schema: Any) -> Any:
-    """The schema without logical types, so that values are decoded as stored."""
+    """The schema without logical types, which decodes values as stored."""
     if isinstance(schema, dict):
         return {key: _without_meaning(value) for key, value in schema.items() if key != "logicalType"}
     return [_without_meaning(one) for one in schema] if isinstance(schema, list) else schema

@@ -1,4 +1,4 @@
-"""The table of Debezium's functions, from which registration, docs and tests are derived."""
+"""The table of Debezium's functions, which defines registration, docs and tests."""
 
 from __future__ import annotations
 

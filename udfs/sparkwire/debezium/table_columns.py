@@ -47,7 +47,7 @@ class Declared(NamedTuple):
 
 
 def embedded(messages: Messages) -> Declared:
-    """The contents of the schemas that are embedded in messages."""
+    """The contents of the embedded schemas of messages."""
     types = [schema_types(text) for text in messages.schema_texts]
     names = values.texts(messages.slot("schema.name").only(messages.wrapped))
     return Declared(Versions(messages.schemas.codes, types), names)
@@ -85,7 +85,7 @@ def _first_of(given: tuple[Values, ...]) -> Values:
 
 
 def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
-    """Which values equal ``wanted``. A missing value is replaced by ``otherwise``; if that is missing too, it matches."""
+    """Which values equal ``wanted``. ``otherwise`` replaces a missing value; if that is missing too, it matches."""
     names = values.texts(value)
     if otherwise is not None:
         names = pc.coalesce(names, otherwise)
@@ -131,7 +131,7 @@ def columns_text(columns: Mapping[str, Type]) -> str:
 
 
 def latest_columns(texts: Iterable[str]) -> dict[str, str]:
-    """The name and type of every column of these schemas, which are ordered from the oldest to the newest.
+    """The name and type of every column of these schemas, from the oldest to the newest.
 
     The columns of the newest schema come first. A column has the type of the newest schema that contains it, or a wider type that
     also holds the values of older schemas.

@@ -1,4 +1,4 @@
-"""Decode images to typed columns: each value has the type in its message's schema, and is converted to the table's type."""
+"""Decode images to typed columns: read each value with the type in its message's schema, and convert it to the table's."""
 
 from __future__ import annotations
 

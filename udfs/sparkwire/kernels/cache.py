@@ -92,7 +92,7 @@ def kept() -> CachedKernels | None:
 
 
 def collect() -> None:
-    """Copy the kernels of the other directories into the first, so that it is complete and can be shipped. Raises OSError."""
+    """Copy the kernels of the other directories into the first, which you can then ship. Raises OSError."""
     for directory in _directories()[1:]:
         for path in directory.glob("*.bin"):
             content, target = kernel_files.read(path), _directories()[0] / path.name
@@ -109,14 +109,14 @@ def _kept(directory: Path) -> CachedKernels:
 
 
 class Announcement:
-    """Announces once that kernels are being compiled, if that takes long. Only the driver announces it, not Spark's workers."""
+    """Announces once that kernels compile, if that takes long. Only the driver announces it, not Spark's workers."""
 
     def __init__(self) -> None:
         self._since: float | None = None
         self.made = "pyspark.daemon" in sys.modules or "pyspark.worker" in sys.modules
 
     def compiling(self, now: float) -> None:
-        """Report that a kernel is about to be compiled; ``now`` is the time of a monotonic clock [s]."""
+        """Report that a kernel is about to compile; ``now`` is the time of a monotonic clock [s]."""
         if self._since is None:
             self._since = now
         elif not self.made and now - self._since > _LONG:

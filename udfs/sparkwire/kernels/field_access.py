@@ -1,4 +1,4 @@
-"""Read the fixed fields of rows into columns, with straight-line loads and stores that are emitted from a table.
+"""Read the fixed fields of rows into columns, with straight-line loads and stores emitted from a table.
 
 A loop over a table of offsets would cost more than the loads themselves. Here the table is read only at compile
 time: each variant of a row gets one block of code with constant offsets.

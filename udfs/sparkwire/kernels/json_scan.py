@@ -145,7 +145,7 @@ def scan_documents(
     Parameters
     ----------
     nulls
-        whether a null is stored as NULL; otherwise it is treated as absent
+        whether to store a null as NULL; otherwise it is absent
     starts, sizes, kinds, counts
         one row for each slot of ``tree``, one column for each document. ``sizes`` is -1 and ``kinds`` ABSENT if the value does
         not exist. ``counts`` is the number of members of a container that has no slots below it
@@ -321,7 +321,7 @@ def _forget_after(slots: Ints, place: int) -> None:
 
 @kernel
 def _forget(tree: Paths, node: int, slots: Ints) -> bool:
-    """Remove the values at and below a node, because its key is repeated. Returns whether there were any."""
+    """Remove the values at and below a node, because its key occurs again. Returns whether there were any."""
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])

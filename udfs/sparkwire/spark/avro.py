@@ -32,7 +32,7 @@ _DESCRIPTION: Final = [pa.field(f"_{name}_", ask(f"dbus_{name}", pa.nulls(0)).ty
 
 
 class TypedCall(Call):
-    """The callable of a worker for a function of one schema. Only texts are pickled; the worker compiles the program."""
+    """The callable of a worker for a function of one schema. Spark pickles only texts; the worker compiles the program."""
 
     def __init__(self, name: str, decoder: Typed) -> None:
         super().__init__(name)

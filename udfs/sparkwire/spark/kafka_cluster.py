@@ -37,7 +37,7 @@ class MetadataLog(NamedTuple):
 
 
 class Cluster:
-    """The result of ``sparkwire.kafka.cluster``. Each DataFrame is created on first use."""
+    """The result of ``sparkwire.kafka.cluster``. It creates each DataFrame on first use."""
 
     def __init__(
         self, spark: SparkSession, paths: Sequence[str], at: int | datetime | None, options: Mapping[str, Any]

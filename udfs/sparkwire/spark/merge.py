@@ -20,7 +20,7 @@ _DELETES: Final = ("remove", "keep")
 
 
 class Merge(NamedTuple):
-    """The target of each batch. Contains only plain data, so that it can be pickled on Connect."""
+    """The target of each batch. Contains only plain data, which Spark Connect pickles."""
 
     target: str
     keys: tuple[str, ...] | None

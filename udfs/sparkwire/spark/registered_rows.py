@@ -42,7 +42,7 @@ class _SparkReader(NamedTuple):
     row: Callable[[Column], Column]
     """decodes these data to a STRUCT with the fields ``_0``, ``_1`` …"""
     is_read: Callable[[Column], Column]
-    """whether the STRUCT was decoded without an error"""
+    """whether the STRUCT has no error"""
 
 
 class _Field(NamedTuple):

@@ -60,7 +60,7 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):  # type: ignore[mi
 if hasattr(datasource, "DataSourceStreamArrowWriter"):
 
     class StreamWriter(_Writer, datasource.DataSourceStreamArrowWriter):  # type: ignore[misc]
-        """Writes one streaming query. Each batch is written only once."""
+        """Writes one streaming query, each batch only once."""
 
         def commit(self, messages: Sequence[Any], batchId: int) -> None:  # noqa: N803
             job = self._of_tasks(messages)

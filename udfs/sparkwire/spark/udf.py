@@ -1,7 +1,7 @@
 """Create Spark UDFs from functions of the catalogue, with the Arrow interface if client and server support it, else pandas.
 
-Spark pickles a ``Call`` only as a reference to its class and the function's name. So the package must be installed on the
-executors, and no state of the driver is sent.
+Spark pickles a ``Call`` only as a reference to its class and the function's name. So the executors need the package,
+and get no state of the driver.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ _HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
 _CREDENTIALS: Final = re.compile(r"(?i)\b(basic|bearer|digest|negotiate|authorization)\b\W+[^\s\"',;}\]]+")
 _UNKNOWN_FOR: Final = 60.0
-"""[s] after which an unknown id is requested again, because it may have been registered"""
+"""[s] after which to request an unknown id again, because it may exist by then"""
 
 
 class _Server(NamedTuple):
@@ -103,7 +103,7 @@ class _Server(NamedTuple):
 
 
 class HttpSchemas(SchemaSource):
-    """See ``Registry.http``. Clients and fetched schemas are cached for the whole process."""
+    """See ``Registry.http``. Each process caches clients and fetched schemas."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class HttpSchemas(SchemaSource):
 
     @contextmanager
     def _explaining(self, what: str) -> Iterator[None]:
-        """Raise RegistryError for any failure, with the address, what was requested, and the reason."""
+        """Raise RegistryError for any failure, with the address, the requested object, and the reason."""
         try:
             yield
         except RegistryError:

@@ -127,7 +127,7 @@ class TopicSchemas(SchemaSource):
         return matching[-1] if matching else None
 
     def _at(self, place: Place, referring: SubjectVersion) -> SubjectVersion | None:
-        """A version by its subject or the subject's alias. The context of the referring version is tried first."""
+        """A version by its subject or the subject's alias. The context of the referring version has precedence."""
         subject, number = self._aliases.get(place[0], place[0]), place[1]
         within = in_context(subject, context_of(referring.subject))
         return self._versions.get((within, number)) or self._versions.get((subject, number))

@@ -14,8 +14,9 @@ stay, and its own files. When all versions are on disk, the job writes this deci
 job finishes it. Each version replaces its partition in one step, and has a mark that identifies it. Then the job deletes its
 file, and is done.
 
-In object stores, and for event files directly in the path, a partition is not a directory. Then files are moved one by one, after
-the files that they replace. Readers wait or fail until all files have been moved.
+In object stores, and for event files directly in the path, a partition is not a directory. Then a job moves files one by one,
+after
+the files that they replace. Readers wait or fail until it has moved all files.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class RangeSums(NamedTuple):
     sums: NDArray[np.uint32]
     """``sums[i]``: the checksum of the first ``STEP * i`` bytes"""
     known: Ints
-    """the start of the row, and how many of its sums have been computed"""
+    """the start of the row, and the number of its computed sums"""
     powers: NDArray[np.uint32]
     """(1 + levels, 8192): x^(8 n), and x^(8 n STEP 8192^level)"""
     modulus: Modulus
