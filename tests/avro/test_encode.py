@@ -35,6 +35,6 @@ def test_decoded_data_are_encoded_to_the_same_bytes(schema: Any, data: list[byte
 
 
 def test_a_number_of_the_narrow_branch_comes_back_as_the_wide_one() -> None:
-    """The column does not contain the original branch."""
+    """The column does not contain the branch."""
     column = typed(["int", MILLIS]).decode(pa.array([b"\0\2"], pa.binary()))
     assert encoded(column, text_of(["int", MILLIS])).to_pylist() == [b"\2\2"]

@@ -1,7 +1,7 @@
 """Check the results of the examples that remove or change records, over logs with everything that a broker may write.
 
-The logs have NULL keys, NULL values, a committed, an aborted and an open transaction, a partition with only records to delete,
-and one without records.
+The logs have NULL keys, NULL values, and a committed, an aborted and an open transaction. One partition has only records to
+delete, and one has no records.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 @dataclass(eq=False)
 class Batch:
-    """An entry of a log."""
+    """A record batch, valid or corrupt."""
 
     base: int
     stop: int
@@ -63,7 +63,7 @@ class Broker:
     def new_query(self) -> None:
         self.query = kafka(self.folder.parent)
 
-    # -- what happens to a log
+    # -- events of a log
 
     def append(self) -> None:
         active = self.segments[-1]
@@ -78,12 +78,12 @@ class Broker:
             active.batches.append(Batch(base, base + len(values), data, values))
 
     def tear(self) -> None:
-        """A batch is half written."""
+        """Write only a part of a batch."""
         data = entry(self._next_offset(), [b"never whole" * 9], self.epoch)
         self.segments[-1].torn = data[: self.chance.randrange(1, len(data))]
 
     def hole(self) -> None:
-        """Pages that never reached the disk, after which the log went on."""
+        """Write pages of zeros, as if they never reached the disk, and continue the log."""
         self.append()
         at = self._next_offset()
         zeros = bytes(self.chance.choice([13, 500, 4096, 9000]))
@@ -96,7 +96,7 @@ class Broker:
             self.segments.append(Segment(self._next_offset()))
 
     def truncate(self) -> None:
-        """An unclean election: the new leader had less."""
+        """Truncate the log, as after an unclean election of a leader with fewer records."""
         self.segments[-1].torn = b""
         while len(self.segments) > 1 and self.chance.random() < 0.3:
             self.segments.pop()
@@ -127,7 +127,7 @@ class Broker:
             self.segments[self.chance.randrange(len(self.segments) - 1)].compressed = True
 
     def damage(self) -> None:
-        """A byte of a record, or the size of a batch that has not been given."""
+        """Corrupt a byte of a record, or the size of a batch that was not read yet."""
         batches = [batch for segment in self.segments for batch in segment.batches if batch.values]
         if not batches:
             return
@@ -143,7 +143,7 @@ class Broker:
         self.query.restart()
 
     def _next_offset(self) -> int:
-        """As the broker knows it."""
+        """The next offset, as the broker knows it."""
         return max([self.segments[-1].base, *(batch.stop for segment in self.segments for batch in segment.batches)])
 
     def write(self) -> None:
@@ -157,7 +157,7 @@ class Broker:
             else:
                 path.write_bytes(data)
 
-    # -- what a query has to give
+    # -- expected results of a query
 
     def has_lost(self) -> bool:
         first = self.segments[0].base
@@ -170,12 +170,12 @@ class Broker:
         return any(batch.base < self.next < batch.stop for batch in self.valid())
 
     def has_gap(self) -> bool:
-        """Whether a segment is missing in what comes next."""
+        """Whether a segment is missing in the data to read next."""
         begun = False
         for segment, following in zip(self.segments, self.segments[1:], strict=False):
             begins = segment.base <= self.next < following.base
             begun |= begins
-            # Where corrupt bytes end a segment, nobody knows what they were, but for a query that has been behind them.
+            # If corrupt bytes end a segment, their content is unknown, except for a query that has read later data.
             behind = begins and self.next >= max((batch.stop for batch in segment.batches), default=self.next)
             if begun and segment.stop < following.base and (segment.ends_valid or behind):
                 return True
@@ -189,7 +189,7 @@ class Broker:
         return max(segment.stop for segment in self.segments)
 
     def poll(self, max_bytes: int | None = None) -> None:
-        if not self.query.place["logs"]:  # a log that joins begins where it begins
+        if not self.query.place["logs"]:  # a new log starts at its first offset
             self.next = self.segments[0].base
         lost, gap, rows = self.has_lost(), self.has_gap(), list[Row]()
         try:
@@ -213,7 +213,7 @@ class Broker:
             self.given = self.valid()[-1] if self.valid() else None
         if lost:
             self.next = self.end()
-        # After corrupt bytes the name of a segment tells what comes next.
+        # After corrupt bytes, the name of the next segment contains the next offset.
         (kept,) = self.query.place["logs"].values()
         if not any(self.next <= batch.base < kept["next"] for batch in self.valid()):
             self.next = max(self.next, kept["next"])
@@ -221,7 +221,7 @@ class Broker:
 
 @dataclass(eq=False)
 class Item:
-    """An event of a file."""
+    """An event in a file."""
 
     data: bytes
     key: int | None
@@ -231,12 +231,12 @@ class Item:
 
 
 class Window(NamedTuple):
-    """A window that has an end."""
+    """A complete window."""
 
     items: list[Item]
     file: str
     stop: int
-    """how many items the file has up to its end"""
+    """the number of items in the file up to the window's end"""
 
 
 class Relay:
@@ -257,7 +257,7 @@ class Relay:
     def new_query(self) -> None:
         self.query = events_of(self.folder, stream="directory", columns="key_long,event_type,error,window_scn,file")
 
-    # -- what happens to files
+    # -- events of files
 
     def append(self) -> None:
         self.torn = b""
@@ -298,7 +298,7 @@ class Relay:
             self.compressed.add(self.chance.choice(names))
 
     def retain(self) -> None:
-        """A file that has been read goes."""
+        """Delete a file that was read."""
         for name in sorted(self.files)[:-1]:
             if name in self.read or (name == self.file and len(self.prefix) == len(self.files[name])):
                 del self.files[name]
@@ -328,16 +328,16 @@ class Relay:
             else:
                 (self.folder / name).write_bytes(data)
 
-    # -- what a query has to give
+    # -- expected results of a query
 
     def has_lost(self) -> bool:
-        """Whether what was given last is no longer there as it was."""
+        """Whether the data that were read last have changed or no longer exist."""
         if self.file not in self.files:
             return self.waited
         return self.files[self.file][: len(self.prefix)] != self.prefix
 
     def windows(self) -> Iterator[Window]:
-        """The windows that have an end, from the place on."""
+        """The complete windows from a position on."""
         window: list[Item] = []
         for name in sorted(set(self.files) - self.read):
             first = len(self.prefix) if name == self.file else 0
@@ -378,7 +378,7 @@ class Relay:
 
 
 def run(make: Callable[[Path, random.Random], Any], folder: Path, seed: int, steps: int) -> dict[str, int]:
-    """So many things happen to files, and a query is asked in between; how often each."""
+    """Run random events with queries in between. Returns how often each event happened."""
     chance = random.Random(seed)
     world = make(folder, chance)
     usual = ["append", "append", "append", "poll", "poll", "limited", "tear", "roll", "restart"]

@@ -1,7 +1,7 @@
-"""The golden Databus events as cases: bytes that Databus wrote, and the results that Databus itself gives.
+"""The golden Databus events as cases: bytes that Databus wrote, with Databus's own results.
 
-Every result here is a field of Java's own record of the event, never of an oracle. Where sparkwire and Java mean
-different things by a name, the difference is written beside the field.
+Every result is a field of Java's record of the event, not of an oracle. If a name has different meanings in sparkwire and
+Java, a comment beside the field describes the difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STREAMS = ("window_stream", "window_stream_v2_le")
 
 
 class Damaged(NamedTuple):
-    """Corrupt bytes, and what Java says of them."""
+    """Corrupt bytes, with Java's verdict."""
 
     name: str
     data: bytes
@@ -32,7 +32,7 @@ class Damaged(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """All events of both versions and both byte orders, with every accessor's result."""
+    """All events of both versions and both byte orders, with the results of all accessors."""
     return [
         Case(f"{file} {java['i']}: {java['name']}", f"tests/data/databus/{file}.bin.xz", event, answers(java, event))
         for file in EVENTS
@@ -41,10 +41,10 @@ def cases() -> list[Case]:
 
 
 def golden_events(file: str) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Java's record of an event, and the event."""
+    """Java's record of each event, and the event."""
     stream = golden_bytes(file)
     for java in golden_lines(file):
-        if "position" in java:  # a stream's summary has none
+        if "position" in java:  # the summary of a stream has no position
             yield java, stream[java["position"] : java["position"] + java["size"]]
 
 
@@ -75,7 +75,7 @@ def golden_lines(file: str) -> tuple[dict[str, Any], ...]:
 
 
 def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
-    """What every accessor must return, by Java's record; all golden events are valid."""
+    """The expected results of all accessors, from Java's record. All golden events are valid."""
     assert (java["scanEvent"], java["isValid"], java["size"]) == ("OK", True, len(event))
     by_name = {
         "version": java["version"],
@@ -108,9 +108,9 @@ def answers(java: dict[str, Any], event: bytes) -> dict[str, Any]:
 
 
 def source(java: dict[str, Any]) -> dict[str, Any]:
-    """The source id and what follows from it.
+    """The source id, and the results that depend on it.
 
-    Java decides by the id cut to 16 bits, sparkwire by the whole one: beyond a short the id alone decides.
+    Java uses the id truncated to 16 bits, sparkwire the complete id. They differ only for ids beyond 16 bits.
     """
     src_id = java["sourceId"]
     types = {
@@ -154,7 +154,7 @@ def key(java: dict[str, Any]) -> dict[str, Any]:
 
 
 def payload(java: dict[str, Any], event: bytes) -> dict[str, Any]:
-    """The value and its schema. A V2 event without a payload part has neither; Java says length 0 and version 0."""
+    """The value and its schema. A V2 event without a payload part has neither; Java reports length 0 and version 0."""
     if java["version"] == 2 and java["payloadPart"] is None:
         return dict.fromkeys(("value", "value_size", "schema_id", "schema_version"))
     return {
@@ -166,7 +166,7 @@ def payload(java: dict[str, Any], event: bytes) -> dict[str, Any]:
 
 
 def value(java: dict[str, Any], event: bytes) -> bytes:
-    """The payload; of a long one the golden data keeps a digest, and the value is the event's end."""
+    """The payload. For a long payload, the golden data have only a digest; then the payload is the end of the event."""
     if "valueSha256" not in java:
         return base64.b64decode(java["value"])
     tail = event[-java["valueLength"] :]

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from tests.support.databus_cases import DAMAGED, EVENTS, damaged, golden_events
 from tests.support.oracles import databus as oracle
 
-FIELDS = (0, 1, 5, 9, 13, 17, 21, 31, 45, 49, 53, 57)  # where sizes, magic, attributes and CRCs begin
+FIELDS = (0, 1, 5, 9, 13, 17, 21, 31, 45, 49, 53, 57)  # the offsets of sizes, magic, attributes and CRCs
 LENGTHS = (0, 1, 4, 8, 44, 45, 48, 49, 52, 53, 56, 57, 60, 61, 62, 64, 100, 0x01000001, 2**31 - 1, 2**31)
-LONGEST = 2000  # long values only slow the oracle down
+LONGEST = 2000  # long values would only slow down the oracle
 
 
 def golden_rows() -> list[bytes]:
-    """The valid events, but for the longest."""
+    """The valid events, except the longest ones."""
     return [event for file in EVENTS for _, event in golden_events(file) if len(event) <= LONGEST]
 
 
@@ -24,7 +24,7 @@ def damaged_rows() -> list[bytes]:
 
 
 def mutants(seed: int, count: int) -> list[bytes]:
-    """Golden events after one to three mutations; many with their CRCs made right again, to get past the checks."""
+    """Golden events with one to three mutations. Many get correct CRCs again, so that they pass the checks."""
     chance = random.Random(seed)
     events = golden_rows()
     rows = []
@@ -37,7 +37,7 @@ def mutants(seed: int, count: int) -> list[bytes]:
 
 
 def streams(seed: int, count: int) -> list[bytes]:
-    """Events of both versions and orders one after another, corruption between and inside them, some torn at the end."""
+    """Concatenated events of both versions and byte orders, with corruption between and inside them, some truncated."""
     chance = random.Random(seed)
     events = golden_rows()
     rows = []
@@ -90,7 +90,7 @@ def splice(chance: random.Random, event: bytes, others: Sequence[bytes]) -> byte
 
 
 def set_length(chance: random.Random, event: bytes, _: Sequence[bytes]) -> bytes:
-    """Some 32-bit field becomes a length near a bound, in either byte order."""
+    """Set a random 32-bit field to a length near a bound, in either byte order."""
     place = chance.choice(FIELDS)
     length = chance.choice((*LENGTHS, len(event), len(event) + chance.randint(-9, 9), chance.randrange(2**32)))
     field = struct.pack(chance.choice("<>") + "I", length % 2**32)
@@ -104,7 +104,7 @@ def set_attributes(chance: random.Random, event: bytes, _: Sequence[bytes]) -> b
 
 
 def set_part(chance: random.Random, event: bytes, _: Sequence[bytes]) -> bytes:
-    """The first part of a V2 body gets another size, digest type or version."""
+    """Change the size, digest type or version of the first part of a V2 body."""
     order = oracle.byte_order(event)
     start = oracle.fields(event, order).get("header_end") if event[:1] == b"\2" else None
     if start is None or not 0 <= start <= len(event) - 6:
@@ -122,7 +122,7 @@ MUTATIONS = (flip_bit, set_byte, cut, lengthen, splice, set_length, set_length, 
 
 
 def repair(chance: random.Random, event: bytes) -> bytes:
-    """The same bytes with both CRCs, or the header's alone, as they should be, or as they are."""
+    """The same bytes, with both CRCs or only the header's CRC corrected, or unchanged."""
     dice = chance.random()
     if dice < 0.4:
         event = with_right_crc(event, "value_crc")
@@ -130,7 +130,7 @@ def repair(chance: random.Random, event: bytes) -> bytes:
 
 
 def with_right_crc(event: bytes, name: str) -> bytes:
-    """The same bytes with this CRC right, where the event has a place for it."""
+    """The same bytes with this CRC corrected, if the event is long enough for it."""
     order = oracle.byte_order(event)
     place = {"header_crc": (1, 9), "value_crc": (49, 13)}[name][event[:1] == b"\2"]
     crc = oracle.fields(event, order).get(f"{name}_computed")

@@ -1,4 +1,4 @@
-"""The golden Databus events as cases of `dbus_to_json`: the text that Databus itself wrote of each."""
+"""The golden Databus events as cases of `dbus_to_json`, with Databus's own JSON of each event."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ JAVA_NAMES = {"JSON": "json", "JSON_PLAIN_VALUE": "jsonPlain"}
 
 
 class Golden(NamedTuple):
-    """An event, and what Java wrote of it."""
+    """An event, with Java's JSON of it."""
 
     name: str
     event: bytes
     java: dict[str, Any]
 
     def is_text(self, text: str | None, encoding: str) -> bool:
-        """Whether Java wrote this text; of a long one the golden data keeps a digest."""
+        """Whether Java wrote this text. For long texts, the golden data have a digest."""
         name = JAVA_NAMES[encoding]
         if name in self.java:
             return bool(text == self.java[name])
@@ -34,7 +34,7 @@ def golden(files: tuple[str, ...] = EVENTS + STREAMS) -> Iterator[Golden]:
 
 
 def cases() -> list[Case]:
-    """Every event whose whole text the golden data keeps, in the default encoding."""
+    """All events whose complete text is in the golden data, in the default encoding."""
     return [
         Case(name, "tests/data/databus", event, {"dbus_to_json": java["json"]})
         for name, event, java in golden(EVENTS)

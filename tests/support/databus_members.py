@@ -1,4 +1,4 @@
-"""A source of Databus with an Avro schema: histories of its table as a relay sends them."""
+"""A Databus source with an Avro schema: histories of its table in a relay's form."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _PARSED = fastavro.parse_schema(json.loads(MEMBER))
 
 
 def member(id: int, name: str) -> bytes:
-    """A row as its payload."""
+    """The payload of a row."""
     out = io.BytesIO()
     fastavro.schemaless_writer(out, _PARSED, {"id": id, "name": name})
     return out.getvalue()
 
 
 class Members(History):
-    """A history of one source, whose deletes have no payload."""
+    """A history of one source; its deletes have no payload."""
 
     def change(self, scn: int) -> bytes:
         key = (40, self.random.randrange(8))

@@ -1,4 +1,4 @@
-"""The samples of the source document, and messages that show each decision where that document is silent."""
+"""The samples of the source document, and messages for each case that this document leaves open."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def samples() -> Iterator[Case]:
 
 
 def as_written(blob: str, image: str, parsed: dict[str, Any]) -> str:
-    """The image's object, cut out of the message by the standard library."""
+    """The text of the image's object, extracted from the message with the standard library."""
     start = blob.index('"dataColumn": {', blob.index(f'"{image}"')) + len('"dataColumn": ')
     value, end = json.JSONDecoder().raw_decode(blob, start)
     assert value == parsed
@@ -58,7 +58,7 @@ def as_written(blob: str, image: str, parsed: dict[str, Any]) -> str:
 
 
 def tuple_columns(answers: dict[str, Any]) -> dict[str, Any] | None:
-    """The example table of the source document, its rows I, U, U, D."""
+    """The rows I, U, U, D of the example table in the source document."""
     row = {
         "INSERT": ("I", "N", "Y"),
         "UPDATE_BEFORE": ("U", "Y", "N"),
@@ -95,7 +95,7 @@ def case(name: str, blob: str | bytes, **answers: Any) -> Case:
 
 
 def message(**payload: Any) -> str:
-    """A message with these fields of the payload, beside an op and a time."""
+    """A message with an op, a time, and these fields of the payload."""
     usual = {"op": "MHEARTBEAT", "timestamp": {"eventTime": 1}}
     return json.dumps({"schema": {}, "payload": usual | payload})
 

@@ -1,4 +1,4 @@
-"""Histories of a database as DataHub's messages, and the tables that they come to."""
+"""Histories of a database as DataHub messages, with the resulting tables."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Row = dict[str, Any]
 
 
 class DataHubHistory:
-    """A database with two tables, and the messages that its changes give."""
+    """A database with two tables, and the messages of its changes."""
 
     def __init__(self, name: str, random: Random) -> None:
         self.name, self.random = name, random
         self.tables: dict[str, dict[str, Row]] = {table: {} for table in KEYS}
         self.messages: list[bytes] = []
-        self.sequence = random.choice([1, 95, 9_990, 10**38 - 20])  # so that numbers of several lengths occur
+        self.sequence = random.choice([1, 95, 9_990, 10**38 - 20])  # so that sequence ids have different lengths
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
@@ -75,7 +75,7 @@ class DataHubHistory:
         )
 
     def delivered(self) -> list[bytes]:
-        """In any order, some twice, and bytes between that are no messages."""
+        """The messages in random order, some repeated, with invalid bytes in between."""
         messages = self.messages + self.random.choices(self.messages, k=len(self.messages) // 3) + [b"{", b""]
         self.random.shuffle(messages)
         return messages

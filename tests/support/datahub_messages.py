@@ -1,6 +1,6 @@
-"""DataHub messages out of a random generator: every op, any order of keys, any white space, any escapes, odd values.
+"""Random DataHub messages: every op, any order of keys, any white space, any escapes, odd values.
 
-An object is a list of pairs here, so that a key may stand twice.
+Here, an object is a list of pairs, so that it can have repeated keys.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ TIMES = [
 
 @dataclass(frozen=True)
 class Raw:
-    """JSON text that stands for itself."""
+    """A JSON text that is written unchanged."""
 
     text: str
 
@@ -66,7 +66,7 @@ Pairs = list[tuple[str, Any]]
 
 
 def message(random: Random) -> bytes:
-    """One message; most are valid, some lack a field or have it in a wrong type."""
+    """One message. Most are valid; some lack a field, or have a field of a wrong type."""
     text = write(random, tree(random))
     blob = blanks(random) + text + blanks(random)
     return (b"\xef\xbb\xbf" if random.random() < 0.05 else b"") + blob.encode("utf-8", "surrogatepass")
@@ -155,7 +155,7 @@ def anything(random: Random, depth: int) -> Any:
 
 
 def mixed(random: Random, pairs: Pairs) -> Pairs:
-    """The pairs in another order, some missing, some twice, others between."""
+    """The pairs in random order, some missing, some repeated, with other pairs in between."""
     pairs = [pair for pair in pairs if random.random() > 0.03]
     if random.random() < 0.1 and pairs:
         pairs.append((random.choice(pairs)[0], anything(random, 2)))
@@ -221,7 +221,7 @@ def blanks(random: Random) -> str:
 
 
 def mutated(random: Random, blob: bytes) -> bytes:
-    """The message with a few bytes changed, cut, doubled or put in."""
+    """The message with a few bytes changed, removed, repeated or inserted."""
     data = bytearray(blob)
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         if not data:

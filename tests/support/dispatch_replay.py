@@ -1,8 +1,8 @@
 """Replay scripted scenarios: ``python -m tests.support.dispatch_replay FILE`` prints each line of FILE with our results.
 
-A line is a scenario in the format of `tests/data/databus/dispatch_traces.jsonl`: `config`, `rules` (what the scripted consumers
-result), `stages` (lists of chunks in Base64: stage 0 is there before the dispatch, the others come when the dispatcher is
-idle). Printed is the same line with our `readEvents`, `trace` and `final`; every other field stays.
+A line is a scenario in the format of `tests/data/databus/dispatch_traces.jsonl`: `config`, `rules` (the results of the scripted
+consumers), `stages` (lists of chunks in Base64). Stage 0 is loaded before the dispatch, the others when the dispatcher is idle.
+The output is the same line with our `readEvents`, `trace` and `final`; all other fields are unchanged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 @cache
 def golden_sources() -> tuple[Source, ...]:
-    """The sources of all scenarios, as the window stream's summary tells them."""
+    """The sources of all scenarios, from the summary of the window stream."""
     with lzma.open(DATA / "window_stream.jsonl.xz", "rt", encoding="utf-8", newline="\n") as lines:
         summary = [json.loads(line) for line in lines][-1]
     reported = zip(summary["sourceIds"], summary["sourceNames"], summary["schemas"], strict=True)
@@ -55,7 +55,7 @@ def golden_sources() -> tuple[Source, ...]:
 
 
 class Scripted(Consumer):
-    """A consumer that returns by rules, and notes every call."""
+    """A consumer that returns results by rules, and records every call."""
 
     def __init__(self, number: int, rules: Sequence[Json], trace: list[Json]) -> None:
         self.number = number
@@ -79,7 +79,7 @@ class Scripted(Consumer):
         return answer  # type: ignore[no-any-return]
 
     def reported(self, callback: str, *args: Any) -> Json:
-        """What the trace shows of the arguments."""
+        """The arguments in the form of the trace."""
         if not args:
             return {}
         if callback == "onDataEvent":
@@ -159,7 +159,7 @@ def load(buffer: EventBuffer, chunks: Iterable[bytes], counts: list[int | str], 
 
 
 def read_events(chunk: bytes, read: ReadResponse) -> int | str:
-    """What the original's `readEvents` returns or throws."""
+    """The result or exception of Databus's `readEvents`."""
     invalid = CORE + "InvalidEventException: "
     if read.missing_end is not None:
         events, columns, _ = split(chunk)

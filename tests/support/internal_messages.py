@@ -1,7 +1,8 @@
-"""Random messages of Kafka's internal topics, by its own definitions, for its own classes to write.
+"""Random messages of Kafka's internal topics, generated from Kafka's definitions and written by Kafka's classes.
 
-`tests/data/kafka/internal_messages.jsonl.xz` has them: every message in every version that these classes have, as bytes and JSON.
-`make golden` writes them once more.
+`tests/data/kafka/internal_messages.jsonl.xz` has every message in every version of these classes, as bytes and JSON. `make
+golden`
+writes them again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _UUIDS = ("GuCdKpmgR5i6jlGF8wo2DQ", "VuGJNCBTSMqdCcBj2cjWuA", "-_AAAAAAAAAAAAAAA
 
 
 class Written(NamedTuple):
-    """A message as Kafka's classes wrote it, and as their converter prints it."""
+    """A message written by Kafka's classes, with the output of their converter."""
 
     topic: str
     part: str
@@ -42,14 +43,14 @@ class Written(NamedTuple):
 
 
 def class_of(message: Message) -> str:
-    """Kafka's class."""
+    """The name of Kafka's class for a message."""
     of_clients = message.part in ("control", "embedded") or message.name == "ControlRecordTypeSchema"
     package = "org.apache.kafka.common.message" if of_clients else _PACKAGES[message.topic]
     return f"{package}.{message.name}"
 
 
 def structure(chance: random.Random, fields: tuple[DefinedField, ...], version: int) -> dict[str, Any]:
-    """A structure as Kafka's converters read it; tags may be missing."""
+    """A random structure for Kafka's converters. Tags may be missing."""
     return {
         field.name: value(chance, field, version)
         for field in fields
@@ -90,14 +91,14 @@ def asked(chance: random.Random, each: int) -> Iterator[tuple[Message, int, Any]
         for version in message.versions:
             for _ in range(each):
                 tree = structure(chance, message.fields, version)
-                # Of a control record the first field tells the version.
+                # The first field of a control record contains the version.
                 yield message, version, tree | ({"version": version} if message.part == "control" else {})
 
 
 def written(answers: Callable[[str], str], each: int = 3) -> list[Written]:
-    """Random messages by classes of Kafka; those that they do not have are left out.
+    """Random messages, written by Kafka's classes. Messages without a class are left out.
 
-    ``answers`` gives what `InternalMessages` says to lines of JSON.
+    ``answers`` passes lines of JSON to `InternalMessages` and returns its output.
     """
     chance = random.Random(4)
     rows = list(asked(chance, each))
@@ -113,7 +114,7 @@ def written(answers: Callable[[str], str], each: int = 3) -> list[Written]:
 
 @cache
 def stored() -> tuple[Written, ...]:
-    """Those in the test data."""
+    """The messages in the test data."""
     with lzma.open(SAMPLES, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return tuple(
@@ -123,6 +124,6 @@ def stored() -> tuple[Written, ...]:
 
 
 def lines_of(messages: Iterable[Written]) -> str:
-    """The text of the test data."""
+    """The messages as the text of the test data."""
     rows = ([*row[:4], row.data.hex(), row.json] for row in messages)
     return "".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in rows)

@@ -1,7 +1,8 @@
-"""The golden Kafka bytes as cases: what Kafka and librdkafka wrote, and what Kafka 3.8.0 reads.
+"""The golden Kafka bytes as cases: written by Kafka and librdkafka, with the results of Kafka 3.8.0.
 
-Every result here is a field of Java's own record. Java's record has a digest in place of values longer than 256 bytes: there
-the result is the value that has this digest, taken from the oracle's reading.
+Every result is a field of Java's record. For values longer than 256 bytes, Java's record has a digest. Then the result is the
+value
+with this digest that the oracle reads.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Row = dict[str, Any]
 
 
 class Log(NamedTuple):
-    """Log bytes, and Java's lines about them."""
+    """Log bytes with Java's lines about them."""
 
     name: str
     data: bytes
@@ -38,7 +39,7 @@ class Log(NamedTuple):
 
 
 class Damaged(NamedTuple):
-    """Corrupt log bytes, and Java's verdict."""
+    """Corrupt log bytes with Java's verdict."""
 
     name: str
     data: bytes
@@ -47,7 +48,7 @@ class Damaged(NamedTuple):
 
 @cache
 def archive(name: str) -> dict[str, bytes]:
-    """Content by path."""
+    """The files in an archive, by path."""
     with tarfile.open(DATA / f"{name}.tar.xz") as files:
         return {f.name: files.extractfile(f).read() for f in files.getmembers() if f.isfile()}  # type: ignore[union-attr]
 
@@ -58,7 +59,7 @@ def lines(text: bytes) -> list[Row]:
 
 @cache
 def logs(archives: tuple[str, ...] = SEGMENTS) -> tuple[Log, ...]:
-    """All undamaged log bytes."""
+    """All valid log bytes."""
     return tuple(
         Log(path, data, lines(files[path.rsplit(".", 1)[0] + ".jsonl"]))
         for files in map(archive, archives)
@@ -78,7 +79,7 @@ def damaged() -> tuple[Damaged, ...]:
 
 
 def messages(magic: int) -> Iterator[tuple[bytes, Row]]:
-    """Single messages and Java's lines about them."""
+    """Single messages with Java's lines about them."""
     files = archive("messages")
     container, position = files[f"single_messages_v{magic}.bin"], 0
     for java in lines(files[f"single_messages_v{magic}.jsonl"]):
@@ -87,11 +88,11 @@ def messages(magic: int) -> Iterator[tuple[bytes, Row]]:
         position += 4 + size
 
 
-# -- Java's records as our results
+# -- expected results from Java's records
 
 
 def is_value(stored: Any, value: bytes | None) -> bool:
-    """Whether Java's note of a key or a value means this one."""
+    """Whether Java's entry for a key or value matches this value."""
     if stored is None or value is None:
         return stored is None and value is None
     if isinstance(stored, dict):
@@ -108,7 +109,7 @@ def micros(ms: int | None) -> int | None:
 
 
 def record_answer(batch: Row, java: Row, read: Row) -> Row:
-    """The row of ``kafka_records`` that Java's record means; ``read`` holds long values."""
+    """The expected row of ``kafka_records`` for Java's record; ``read`` has long values."""
 
     def value(stored: Any, data: bytes | None) -> bytes | None:
         if isinstance(stored, dict):
@@ -120,7 +121,7 @@ def record_answer(batch: Row, java: Row, read: Row) -> Row:
     time = no_time(java["timestamp"])
     stored = zip(java.get("headers") or [], read["headers"] or [], strict=True)
     headers = [{"key": name, "value": value(content, header["value"])} for (name, content), header in stored]
-    # An inner message of magic 0 has no timestamp type, whatever its wrapper's is (KAFKA-4298).
+    # An inner message of magic 0 has no timestamp type, regardless of its wrapper's (KAFKA-4298).
     typed = modern or java.get("magic", batch["magic"]) == 1
     return {
         "offset": java["offset"],
@@ -145,7 +146,7 @@ def record_answer(batch: Row, java: Row, read: Row) -> Row:
 
 
 def record_answers(log: Log) -> list[Row]:
-    """Every record that Java reads from valid batches, in order."""
+    """The expected rows for all records that Java reads from valid batches, in order."""
     read = iter([row for row in oracle.records(log.data) if row["error"] is None])
     return [
         record_answer(batch, java, next(read)) for batch in log.batches if batch["isValid"] for java in batch["records"]
@@ -153,7 +154,7 @@ def record_answers(log: Log) -> list[Row]:
 
 
 def batch_answer(batch: Row) -> Row:
-    """The row of ``kafka_batches`` for a valid entry."""
+    """The expected row of ``kafka_batches`` for a valid entry."""
     modern = batch["magic"] == 2
     wrapper = not modern and batch["codec"] != "none"
     stamp = batch["timestampType"]
@@ -183,7 +184,7 @@ def batch_answer(batch: Row) -> Row:
 
 
 def sizes(message: bytes) -> tuple[int, int]:
-    """Of key and value as stored: Java takes any negative size for null."""
+    """The stored sizes of key and value. Java reads any negative size as null."""
     at = 14 if message[4] == 1 else 6
     key = int.from_bytes(message[at : at + 4], "big", signed=True)
     at += 4 + max(key, 0)
@@ -191,7 +192,7 @@ def sizes(message: bytes) -> tuple[int, int]:
 
 
 def message_answer(java: Row, message: bytes) -> Row:
-    """The results of ``kafka_crc`` … ``kafka_is_valid`` that Java's line means; values that it digests are None."""
+    """The expected results of ``kafka_crc`` … ``kafka_is_valid`` for Java's line; None for values with only a digest."""
     key_size, value_size = sizes(message)
     stored = (None if isinstance(java[name], dict) else java[name] for name in ("key", "value"))
     key, value = (None if text is None else base64.b64decode(text) for text in stored)
@@ -220,7 +221,7 @@ SMALL = 8 << 10  # [bytes]
 
 
 def cases() -> list[Case]:
-    """The single messages, and the smaller log bytes with every record and header."""
+    """Cases of the single messages, and of the smaller log bytes with every record and header."""
     result = []
     for magic in (0, 1):
         for number, (message, java) in enumerate(messages(magic)):

@@ -1,4 +1,4 @@
-"""The golden files of Kafka's local storage, and what Kafka's own programs say of them."""
+"""The golden files of Kafka's local storage, with the output of Kafka's programs for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DUMPED = re.compile(r"(\w+): (OptionalLong\.empty|OptionalLong\[\d+\]|\S+)")
 
 
 class Dumped(NamedTuple):
-    """A file, and the lines that DumpLogSegments has of it, as names and numbers."""
+    """A file, with DumpLogSegments' lines about it as names and numbers."""
 
     path: str
     data: bytes
@@ -24,7 +24,7 @@ class Dumped(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record of an internal topic and what Kafka makes of it."""
+    """A record of an internal topic, with Kafka's output for it."""
 
     key: bytes
     value: bytes | None
@@ -36,7 +36,7 @@ def _number(text: str) -> int | None:
 
 
 def dump_lines(text: str) -> dict[str, list[Row]]:
-    """What DumpLogSegments prints of transaction indexes and snapshots: by file, the names and numbers of each line."""
+    """DumpLogSegments' output for transaction indexes and snapshots: the names and numbers of each line, by file."""
     about: dict[str, list[Row]] = {}
     lines: list[Row] = []
     for line in text.splitlines():
@@ -49,7 +49,7 @@ def dump_lines(text: str) -> dict[str, list[Row]]:
 
 @cache
 def dumped(suffix: str) -> list[Dumped]:
-    """Files of one kind, with their dumps."""
+    """The files with a suffix, with their dumps."""
     files = {path.removeprefix("./"): data for path, data in golden.archive("storage").items()}
     result = []
     for folder in sorted({path.rpartition("/")[0] for path in files if path.endswith("/other_files.dump.txt")}):
@@ -68,7 +68,7 @@ def checkpoints() -> list[bytes]:
 
 @cache
 def decoded(topic: str) -> list[Record]:
-    """The records of an internal topic's segment, each with the text that DumpLogSegments' decoder prints."""
+    """The records of an internal topic's segment, each with the text of DumpLogSegments' decoder."""
     (log,) = (log for log in golden.logs(("segments_other",)) if log.name.startswith(f"{topic}/"))
     text = next(
         data for path, data in golden.archive("storage").items() if f"{topic}/" in path and "decoded" in path
@@ -81,6 +81,6 @@ def decoded(topic: str) -> list[Record]:
 
 @cache
 def written() -> list[Row]:
-    """Records that Kafka's own classes wrote, every version, with their JSON."""
+    """Records of every version that Kafka's classes wrote, with their JSON."""
     with lzma.open(golden.DATA / "internal_records.jsonl.xz", "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

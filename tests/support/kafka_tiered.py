@@ -1,4 +1,4 @@
-"""The golden buckets and directories of brokers with tiered storage, and what their consumers and Kafka's dump say of them."""
+"""The golden buckets and directories of brokers with tiered storage, with the output of their consumers and of Kafka's dump."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Row = dict[str, Any]
 
 
 class Record(NamedTuple):
-    """A record of metadata and what Kafka's dump, or its converters, say of it."""
+    """A metadata record with the output of Kafka's dump or converters."""
 
     topic: str
     key: bytes | None
     value: bytes | None
     type: str
-    """or its beginning; none of a control record, which the dump calls otherwise"""
+    """the name of the type, or its beginning; none for a control record, which has another name in the dump"""
     version: int
     json: Any
 
 
 @cache
 def run_files(run: str) -> dict[str, bytes]:
-    """A run's files by their path in it."""
+    """The files of a run by their paths."""
     start = f"gen1/{run}/"
     return {path.partition(start)[2]: data for path, data in golden.archive("tiered").items() if start in path}
 
 
 def metadata_records(run: str) -> Iterator[Record]:
-    """All of `__cluster_metadata`, logs and snapshots, and of `__remote_log_metadata`."""
+    """All records of `__cluster_metadata` (logs and snapshots) and of `__remote_log_metadata`."""
     files = run_files(run)
     for path in sorted(files):
         folder, _, name = path.rpartition("/")
@@ -82,7 +82,7 @@ def _dates() -> dict[str, float]:
 
 
 def extract(run: str, folder: Path) -> None:
-    """Write a run's files below a folder, with their dates."""
+    """Write the files of a run below a folder, with their dates."""
     for name, data in golden.archive("tiered").items():
         _, inside, path = name.partition(f"gen1/{run}/")
         if inside:
@@ -93,14 +93,14 @@ def extract(run: str, folder: Path) -> None:
 
 
 def metadata_files(run: str, local: str) -> list[str]:
-    """The logs and snapshots of the metadata in a node's directory, by name."""
+    """The metadata logs and snapshots in a node's directory, by name."""
     start = f"{local}/__cluster_metadata-0/"
     names = (path.removeprefix(start) for path in run_files(run) if path.startswith(start))
     return sorted(name for name in names if name.endswith((".log", ".checkpoint")))
 
 
 def decoded_metadata(run: str, local: str, file: str) -> list[tuple[int, Row]]:
-    """Offset and result of each record."""
+    """The offset and result of each record."""
     records = oracle.records(run_files(run)[f"{local}/__cluster_metadata-0/{file}"])
     keys, values = ([record[name] for record in records] for name in ("key", "value"))
     topics = pa.array(["__cluster_metadata"] * len(keys))

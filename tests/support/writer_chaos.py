@@ -1,6 +1,6 @@
-"""Writers to whom everything happens: kills, refusals and full disks at any call of the file system, and each other.
+"""Writers under all faults: kills, failing calls and full disks at any call of the file system, and concurrent writers.
 
-One rule: each partition is all of one version, and success means all rows.
+One rule must hold: each partition has one complete version, and success means that all rows exist.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from tests.support.client_streams import end, event
 from tests.support.faults import EXIT, KINDS, Fault, faulty, in_child
 
 Rows = tuple[tuple[int, str], ...]
-"""offset and value"""
+"""a row: offset and value"""
 Versions = dict[str, Rows]
-"""by partition"""
+"""rows by partition"""
 TOPIC: Final = "orders"
 PARTITIONS: Final = 3
 _FIRST_GUESS: Final = 300
-"""how many calls a job makes"""
+"""the number of calls of a job"""
 
 
 class Job(NamedTuple):
-    """What a writer does: rows for some partitions."""
+    """A job of a writer: rows for some partitions."""
 
     rows: Versions
     overwrite: bool
     keeps: bool = True
-    """whether rows bring their offsets"""
+    """whether rows have their offsets"""
     once: str | None = None
-    """its id"""
+    """its id, if any"""
 
     def after(self, now: Versions, ends: Mapping[str, int]) -> Versions:
-        """What is there once it is done."""
+        """The expected content after the job."""
         done = dict(now)
         for name, rows in self.rows.items():
             first = ends.get(name, 0) if not self.keeps else None
@@ -91,12 +91,12 @@ class KafkaLog:
         return _by_partition(
             (f"{TOPIC}-{row['partition']}", row["offset"], row["value"].decode())
             for row in _rows(kafka_log, query)
-            if row["topic"] == TOPIC  # and not a broker's own
+            if row["topic"] == TOPIC  # skips the broker's own topics
         )
 
 
 class EventFiles:
-    """Windows of one event in files; in a directory for each stream, or right in the path."""
+    """Windows of one event in files, in a directory for each stream, or directly in the path."""
 
     sink: Any = write_events
     has_offsets = False
@@ -154,7 +154,7 @@ FORMATS: Final[Mapping[str, Any]] = {
 
 @cache
 def compile_kernels(form: Any) -> None:
-    """Write and read once, before a thousand processes do, each of which would compile for itself."""
+    """Write and read once, so that a thousand processes need not compile the kernels."""
     with TemporaryDirectory() as path:
         chaos = WriterChaos(Path(path), 0)
         chaos.form = form
@@ -169,7 +169,7 @@ def compile_kernels(form: Any) -> None:
 
 
 class WriterChaos:
-    """A directory, what it has to hold, and what happens to it."""
+    """A directory, its expected content, and random events."""
 
     def __init__(self, top: Path, seed: int, form: str = "kafka_log") -> None:
         self.top, self.form, self.seed = top, FORMATS[form], seed
@@ -177,21 +177,21 @@ class WriterChaos:
         self.chance = random.Random(f"{form} {seed}")
         self.now: Versions = {}
         self.ends: dict[str, int] = {}
-        """of partitions; a version that ends before keeps the end of the one that it replaces"""
+        """the ends of partitions; a version that ends earlier keeps the end of the version that it replaces"""
         self.seen: Counter[str] = Counter()
         self.written = 0
         self.calls = faults.Counter()
         self.most: Counter[str] = Counter()
-        """calls that jobs of each kind have made"""
+        """the numbers of calls of jobs of each kind"""
         self.what = ""
 
     @property
     def path(self) -> str:
-        """As options name it."""
+        """The path for the option."""
         return str(self.top)
 
     def run(self, steps: int) -> Counter[str]:
-        """Take steps; the message of an AssertionError has what is needed to do it again."""
+        """Run steps. The message of an AssertionError contains the data to reproduce it."""
         compile_kernels(self.form)
         for number in range(steps):
             step = self.chance.choice([*2 * [self.overwrite, self.append], self.assign, self.erase, self.restore])
@@ -214,25 +214,25 @@ class WriterChaos:
         return Job({name: self.rows(0) for name in self.some()}, True, once=self.id_or_none())
 
     def append(self) -> Job:
-        """With an id, or such that it cannot be written twice: by the offsets that its rows keep."""
+        """Append rows. An id, or the offsets of the rows, prevents writing twice."""
         once = self.id_or_none() if self.form.has_offsets else uuid.uuid4().hex
         return Job({name: self.rows(self.end(name)) for name in self.some()}, False, once=once)
 
     def assign(self) -> Job:
-        """Rows that are numbered as they come; an id keeps them from being written twice."""
+        """Append rows with new offsets. An id prevents writing twice."""
         return self.append()._replace(keeps=not self.form.has_offsets, once=uuid.uuid4().hex)
 
     def erase(self) -> Job | None:
-        """In place: a part of what is there is written over it."""
+        """Overwrite in place with a part of the existing rows."""
         kept = {name: rows[::2] for name, rows in self.now.items() if rows}
         return Job(kept, True) if kept else None
 
     def restore(self) -> Job:
-        """All partitions at once, of other sizes."""
+        """Overwrite all partitions together, with other sizes."""
         return Job({name: self.rows(0, least=10) for name in self.form.names}, True)
 
     def write(self, job: Job, during: Callable[[], None] = lambda: None, owner: Process | None = None) -> None:
-        """A task for each partition, and the end; ``during``: what happens between them."""
+        """Run a task for each partition, then commit. ``during`` is called in between."""
         batches = [self.form.batch(name, rows, job) for name, rows in job.rows.items()]
         given = {"path": self.path} | self.form.options(job) | ({"jobId": job.once} if job.once else {})
         sink, name = self.form.sink, uuid.uuid4().hex[:12]
@@ -246,10 +246,10 @@ class WriterChaos:
             sink.abort(asked, name)
             raise
 
-    # -- what happens to them
+    # -- events
 
     def alone(self, job: Job) -> None:
-        """A fault at any call; then a reader, perhaps a recovery with a fault; and the job is run again."""
+        """Inject a fault at any call. Then run a reader, perhaps a recovery with a fault, and the job again."""
         fault = self.fault("job")
         dies = self.chance.random() < 0.2
         task_dies = self.chance.randrange(60)
@@ -259,13 +259,13 @@ class WriterChaos:
             with self.counted(fault):
                 self.write(job, during=(lambda: self.killed_task(job, task_dies)) if dies else lambda: None)
 
-        # In a separate process, which ends: what a rejection left is then a lock of the dead.
+        # In a separate process, which ends, so that a leftover lock belongs to a dead process.
         code = self.child(first, "job", fault)
         after = job.after(self.now, self.ends)
         result = self.look(
             {name: {after[name]} if code == 0 else {self.now.get(name, ()), after[name]} for name in job.rows}, code
         )
-        if result is not None:  # a reader that is not rejected sees no half of a job either
+        if result is not None:  # a reader without an error does not see half of a job
             self.check_whole(result, after)
         if code == 0:
             self.is_now(after)
@@ -277,12 +277,12 @@ class WriterChaos:
             self.again(job, after)
 
     def check_whole(self, versions: Versions, after: Versions) -> None:
-        """A job is done in all of its partitions, or in none."""
+        """Check that a job is done in all of its partitions, or in none."""
         changes = [name for name in after if after[name] != self.now.get(name, ())]
         assert len({versions.get(name, ()) == after[name] for name in changes}) <= 1, "a job is done or it is not"
 
     def again(self, job: Job, after: Versions) -> None:
-        """With an id it is done once, and rows that keep their offsets are not written twice either."""
+        """Run a job again. With an id, or if rows keep their offsets, nothing is written twice."""
         try:
             self.write(job)
         except ValueError as rejected:
@@ -291,7 +291,7 @@ class WriterChaos:
         self.is_now(after)
 
     def two(self, job: Job) -> None:
-        """A second writer, of any partitions, at any call of the first one: what both of them call success is there."""
+        """Run a second writer of any partitions at any call of the first one. The rows of successful writers must exist."""
         other = self.chance.choice([self.overwrite, self.append])()
         at = self.chance.randrange(self.most["job"] or _FIRST_GUESS)
         codes = faults.Counter()
@@ -327,7 +327,7 @@ class WriterChaos:
         raise AssertionError("what two writers have left is of neither order")
 
     def beside(self, job: Job) -> None:
-        """A reader or a recovery at any call of a writer: it sees one version, and takes nothing away."""
+        """Run a reader or a recovery at any call of a writer. It sees one version and removes nothing."""
         at = self.chance.randrange(self.most["job"] or _FIRST_GUESS)
         is_reader = self.chance.random() < 0.7
         after = job.after(self.now, self.ends)
@@ -357,7 +357,7 @@ class WriterChaos:
         self.seen["reader at work" if is_reader else "recovery at work"] += 1
 
     def killed_task(self, job: Job, at: int) -> None:
-        """Another try of the first task, of a job that is still at work, dies."""
+        """Kill another attempt of the first task while the job is running."""
         name, rows = next(iter(job.rows.items()))
         batch = self.form.batch(name, rows, job)
         given = {"path": self.path} | self.form.options(job)
@@ -375,7 +375,7 @@ class WriterChaos:
         return state is not None and state.owner == this_process()
 
     def recover(self) -> None:
-        """Perhaps with a fault, and then again."""
+        """Run a recovery, perhaps with a fault, and then again."""
         fault = self.fault("recovery")
 
         def run() -> None:
@@ -411,14 +411,14 @@ class WriterChaos:
         return code
 
     def is_free(self) -> bool:
-        """Whether nobody, and so not the first writer either, is where others would wait for it."""
+        """Whether no process, including the first writer, holds the lock for which others would wait."""
         with Folder(str(self.top)).quiet() as is_quiet:
             return is_quiet
 
-    # -- what is there
+    # -- content
 
     def read(self) -> Versions:
-        """What a reader sees; ValueError where it is told to wait for a recovery."""
+        """The rows of a reader. Raises ValueError if a recovery is necessary."""
         if not self.form.is_there(self.top):
             jobs.check_unfinished(Folder(str(self.top)))
             return {}
@@ -426,7 +426,7 @@ class WriterChaos:
         return versions
 
     def look(self, allowed: Mapping[str, set[Rows]], code: int) -> Versions | None:
-        """Of each partition one version, or a sentence; only the versions where the writer was successful."""
+        """Check that a reader sees one allowed version of each partition, or a clear error if the writer was not successful."""
         try:
             rows = self.read()
         except ValueError as rejected:
@@ -441,13 +441,13 @@ class WriterChaos:
         return rows
 
     def check(self) -> None:
-        """All is there, and nothing else."""
+        """Check that the directory has exactly the expected content."""
         rows = self.read()
         for name in {*rows, *self.now}:
             assert rows.get(name, ()) == self.now.get(name, ()), (
                 f"{name} has {rows.get(name)}, not {self.now.get(name)}"
             )
-        jobs.recover(str(self.top))  # a rejection may have left what only takes room
+        jobs.recover(str(self.top))  # a failure may have left files that only take space
         assert not (self.top / SIDE).exists()
 
     # -- rows

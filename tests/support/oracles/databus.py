@@ -1,9 +1,9 @@
-"""Databus events read slowly and plainly: what every `dbus_*` function must return.
+"""A slow and simple oracle for Databus events: the expected results of every `dbus_*` function.
 
-The oracle shares no line with the package. It reads one event at a time with `int.from_bytes` and `zlib`; the golden
-data of tests/data/databus holds it to what Databus itself returns.
+The oracle shares no code with the package. It reads one event at a time with `int.from_bytes` and `zlib`. Tests compare it
+with Databus's own results in tests/data/databus.
 
-`decode(event)` gives every result of one event, `split(stream)` the rows of `dbus_events`.
+`decode(event)` returns all results of one event, `split(stream)` the rows of `dbus_events`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Literal
 ORDERS: dict[str, Literal["big", "little"]] = {"BIG_ENDIAN": "big", "LITTLE_ENDIAN": "little"}
 MAGIC = 0xCAFEDEED
 SEARCHED_HEADER = 1 << 16  # [bytes]
-DIGEST_SIZES = {0: 16, 1: 4}  # MD5, CRC-32; 2 and 3 mean nothing
+DIGEST_SIZES = {0: 16, 1: 4}  # MD5, CRC-32; 2 and 3 are undefined
 
 NAMES = """
     version byte_order header_crc value_crc header_crc_computed value_crc_computed header_crc_valid value_crc_valid
@@ -26,7 +26,7 @@ NAMES = """
 
 
 def decode(event: bytes) -> dict[str, Any]:
-    """Every result for one event, by function name without `dbus_`; a timestamp in microseconds since the epoch."""
+    """All results of one event, by function name without `dbus_`. Timestamps are microseconds since the epoch."""
     order = byte_order(event)
     answers: dict[str, Any] = dict.fromkeys(NAMES)
     answers |= {name: value for name, value in fields(event, order).items() if name in answers}
@@ -37,7 +37,7 @@ def decode(event: bytes) -> dict[str, Any]:
 
 
 def split(stream: bytes) -> list[dict[str, Any]]:
-    """The rows of `dbus_events`: whole events, what is between them, and a torn tail."""
+    """The rows of `dbus_events`: complete events, the bytes between them, and a truncated tail."""
     rows = []
     position, before = 0, "BIG_ENDIAN"
     while position < len(stream):
@@ -57,9 +57,9 @@ def split(stream: bytes) -> list[dict[str, Any]]:
 
 
 def starts_event(rest: bytes, before: str) -> bool:
-    """Whether decoding may continue here: version, V2 magic, length bounds and header CRC all hold.
+    """Whether decoding may continue here: version, V2 magic, length bounds and header CRC are all valid.
 
-    A header longer than SEARCHED_HEADER is not looked for: else a search could cost the square of the stream's size.
+    The search ignores headers longer than SEARCHED_HEADER; otherwise it could take quadratic time.
     """
     if rest[0] not in (0, 2):
         return False
@@ -71,7 +71,7 @@ def starts_event(rest: bytes, before: str) -> bool:
 
 
 def byte_order(event: bytes) -> str | None:
-    """By the V2 magic, else the one order in which the stored length is the number of bytes, else the header CRC."""
+    """The byte order: by the V2 magic, else the only order in which the length matches, else by the header CRC."""
     if not event or event[0] not in (0, 2):
         return None
     return (
@@ -83,7 +83,7 @@ def byte_order(event: bytes) -> str | None:
 
 
 def stream_order(rest: bytes, before: str) -> str:
-    """By the V2 magic, else by the header CRC, else the order of the event before."""
+    """The byte order: by the V2 magic, else by the header CRC, else that of the previous event."""
     return (
         order_by_magic(rest) or the_one(order for order in ORDERS if fields(rest, order)["header_crc_valid"]) or before
     )
@@ -96,7 +96,7 @@ def order_by_magic(event: bytes) -> str | None:
 
 
 def the_one(orders: Any) -> str | None:
-    """The order, if just one is left."""
+    """The byte order, if only one remains."""
     left = list(orders)
     return left[0] if len(left) == 1 else None
 
@@ -105,7 +105,7 @@ def the_one(orders: Any) -> str | None:
 
 
 def fields(event: bytes, order: str | None) -> dict[str, Any]:
-    """Every field whose bytes are there; also `header_end`, `key_end` and `body_end`, where they can be told."""
+    """Every field whose bytes exist; also `header_end`, `key_end` and `body_end`, if known."""
     if not event:
         return {}
     version = int.from_bytes(event[:1], "big", signed=True)
@@ -238,7 +238,7 @@ def key_bytes(event: bytes, position: int, order: str) -> dict[str, Any]:
 
 
 def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
-    """A V2 part: its data's size, its attributes (digest type, version), the schema's digest, the data."""
+    """A V2 part: the size of its data, its attributes (digest type, version), the schema's digest, the data."""
     fields: dict[str, Any] = dict.fromkeys(("size", "version", "digest", "data", "end"))
     if position is None:
         return fields
@@ -248,7 +248,7 @@ def part(event: bytes, position: int | None, order: str) -> dict[str, Any]:
         fields["size"] = size
     if attributes is None:
         return fields
-    fields["version"] = attributes >> 2  # fourteen bits with a sign
+    fields["version"] = attributes >> 2  # signed, 14 bits
     digest_size = DIGEST_SIZES.get(attributes & 3)
     if digest_size is None:
         return fields
@@ -274,17 +274,17 @@ def event_type(src_id: int) -> str:
 
 
 def crc(data: bytes) -> int:
-    """Databus's own CRC-32: initial value 0, no final xor; zero for any run of zeros."""
+    """Databus's CRC-32: initial value 0, no final xor. It is zero for all-zero bytes."""
     return zlib.crc32(data, 0xFFFFFFFF) ^ 0xFFFFFFFF
 
 
 def checksum(event: bytes, name: str, stored: int | None, covered: tuple[int, int] | None) -> dict[str, Any]:
-    """The CRC over what is there of its range, and whether it is right, known only when all of it is there."""
+    """The CRC over the available part of its range, and whether it is correct, which is known only if the range is complete."""
     fields: dict[str, Any] = {name + "_computed": None, name + "_valid": None}
     if covered is None:
         return fields
     start, end = covered
-    if start >= 0 and (start < len(event) or end <= start):  # of no bytes at all none is missing
+    if start >= 0 and (start < len(event) or end <= start):  # an empty range is complete
         fields[name + "_computed"] = crc(event[start : max(start, end)])
     if stored is not None and fields[name + "_computed"] is not None and end <= max(len(event), start):
         fields[name + "_valid"] = stored == fields[name + "_computed"]
@@ -299,7 +299,7 @@ def status(error: str | None) -> str:
 
 
 def header_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong with the header: without a valid one nobody knows where the event ends."""
+    """The error of the header. Without a valid header, the end of the event is unknown."""
     if not event:
         return "TRUNCATED"
     result = fields(event, order)
@@ -323,7 +323,7 @@ def header_error(event: bytes, order: str | None) -> str | None:
 
 
 def body_error(event: bytes, order: str | None) -> str | None:
-    """What is wrong after a valid header."""
+    """The error after a valid header."""
     result = fields(event, order)
     length = result["length"]
     if len(event) < length:
@@ -340,7 +340,7 @@ def body_error(event: bytes, order: str | None) -> str | None:
 
 
 def span(event: bytes, start: int, size: int) -> bytes | None:
-    """`size` bytes from `start`, if all of them are there."""
+    """`size` bytes from `start`, if all of them exist."""
     return event[start : start + size] if start >= 0 and size >= 0 and start + size <= len(event) else None
 
 
@@ -350,7 +350,7 @@ def integer(event: bytes, position: int, size: int, order: str, *, signed: bool 
 
 
 def text(data: bytes | None) -> str | None:
-    """UTF-8 or nothing."""
+    """The text, or None if it is not UTF-8."""
     try:
         return None if data is None else data.decode("utf-8")
     except UnicodeDecodeError:

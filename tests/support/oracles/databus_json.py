@@ -1,7 +1,7 @@
-"""Databus's JSON written slowly and plainly: what `dbus_to_json` must return.
+"""A slow and simple oracle for Databus's JSON: the expected results of `dbus_to_json`.
 
-Shares no line with the package. It takes the results of `oracles.databus.decode` and joins them as the text of the format
-page says; the golden texts of tests/data/databus hold it to what Databus itself writes.
+It shares no code with the package. It joins the results of `oracles.databus.decode` by the rules of the format page. Tests
+compare it with Databus's own texts in tests/data/databus.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ REPLACED = "\ufffd"
 
 
 def to_json(event: bytes, encoding: str = "JSON") -> str | None:
-    """The text of one event, None where a field that it names cannot be read."""
+    """The JSON of one event; None if a required field cannot be read."""
     result = databus.decode(event)
     if result["version"] not in (0, 2):
         return None
@@ -53,7 +53,7 @@ def v1_fields(event: bytes, result: dict[str, Any], encoding: str) -> dict[str, 
 def v2_fields(event: bytes, result: dict[str, Any], encoding: str) -> dict[str, str | None] | None:
     key_type, attributes = result["key_type"], result["attributes"]
     if key_type is None or attributes & 3 == 3:
-        return None  # Java throws
+        return None  # Java throws an exception
     fields = {
         "version": "2",
         "magicByte": number(databus.integer(event, 1, 4, result["byte_order"])),
@@ -98,7 +98,7 @@ def part(name: str, data: bytes | None, fields: dict[str, Any], schema: str, enc
 
 
 def schema_key(fields: dict[str, Any]) -> str | None:
-    """The part as `DbusEventPart.toString` shows it: at most 64 bytes of the data."""
+    """The result of `DbusEventPart.toString`: with at most 64 bytes of the data."""
     data, schema_id = fields["key_bytes"], fields["key_schema_id"]
     if data is None or schema_id is None:
         return None
@@ -129,7 +129,7 @@ def base64_text(data: bytes | None) -> str | None:
 
 
 def java_string(data: bytes) -> str:
-    """`new String(data, UTF_8)`: as Python replaces, but an encoded surrogate, cut short or not, is one malformed character."""
+    """`new String(data, UTF_8)`: like Python, but an encoded surrogate, even if truncated, is one malformed character."""
     return REPLACED.join(text.decode("utf-8", "replace") for text in re.split(rb"\xed[\xa0-\xbf][\x80-\xbf]?", data))
 
 

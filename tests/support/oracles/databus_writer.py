@@ -1,6 +1,6 @@
-"""Databus events written plainly, by docs/formats/databus.md: bytes for tests where no program of Databus is available.
+"""A simple writer for Databus events, by docs/formats/databus.md, for tests without Databus's programs.
 
-It shares no line with the package. Its fields are those that the oracle reads, so `write(decode(event))` is the event.
+It shares no code with the package. Its fields are those of the oracle, so `write(decode(event))` returns the event.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ LONG_KEY, BYTES_KEY, SCHEMA_KEY = 1, 2, 3
 """bits 2 and 3 of the attributes, in V2"""
 _METADATA, _PAYLOAD = 64, 128
 _KINDS = {16: 0, 4: 1}
-"""of digests, by their size: MD5, CRC-32"""
+"""the digest types, by size: MD5, CRC-32"""
 
 Event = Mapping[str, Any]
 
 
 def write(event: Event) -> bytes:
-    """An event of V1 or V2, with its checksums; the attributes say which of its parts it has."""
+    """A V1 or V2 event with its checksums; the attributes select its parts."""
     order = "<" if event["byte_order"] == "LITTLE_ENDIAN" else ">"
     return _v1(event, order) if event["version"] == 0 else _v2(event, order)
 

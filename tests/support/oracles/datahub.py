@@ -1,6 +1,6 @@
-"""What the DataHub functions must return, slowly: a reader of JSON text, one character at a time, and plain Python.
+"""A slow oracle for the DataHub functions: a JSON reader that reads one character at a time, and plain Python.
 
-It shares nothing with the package. `test_oracle.py` holds its reader against the standard library's `json`.
+It shares no code with the package. `test_oracle.py` compares its reader with the standard library's `json`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CANONICAL = {
 }
 LETTERS = {"INSERT": "I", "UPDATE_BEFORE": "U", "UPDATE_AFTER": "U", "DELETE": "D"}
 
-# What no comma, bracket or white space ends has been cut.
+# A token without a comma, bracket or white space after it is truncated.
 TOKEN = re.compile(r"(true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?=[,\]} \t\r\n])")
 INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)")
 ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
@@ -42,7 +42,7 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]..")
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
-# ---------------------------------------------------------------- JSON text, as far as it goes
+# ---------------------------------------------------------------- JSON text, possibly truncated
 
 
 class Value(NamedTuple):
@@ -52,9 +52,9 @@ class Value(NamedTuple):
     source: str
     start: int
     end: int | None
-    """None for a container that does not end"""
+    """None for a container without an end"""
     content: Any = None
-    """str, dict or list of Values; None for the rest"""
+    """str, dict or list of Values; None for other kinds"""
 
     @property
     def text(self) -> str | None:
@@ -67,8 +67,8 @@ class Damage(Exception):
 
 
 def read(blob: bytes) -> tuple[Value, bool]:
-    """The document as far as it can be read, and whether it is one valid object."""
-    # Bytes that are not UTF-8 become lone surrogates, which no valid text has.
+    """The readable part of the document, and whether it is one valid object."""
+    # Bytes that are not UTF-8 become lone surrogates, which valid texts do not contain.
     text = blob.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape")
     document: dict[str, Value] = {}
     intact = False
@@ -83,9 +83,9 @@ def read(blob: bytes) -> tuple[Value, bool]:
 
 
 def read_container(text: str, start: int, document: dict[str, Value]) -> int:
-    """Read the object at ``start`` into ``document``, whatever it holds; the position after it."""
+    """Read the object at ``start``, also if it is incomplete, into ``document``. Returns the position after it."""
     open_containers: list[tuple[str, int, Any, Any]] = [("object", start, document, None)]
-    # What may come next: a first member, a member after a comma, or (None) what stands after a member.
+    # The expected next token: a first member, a member after a comma, or (None) a token after a member.
     first: bool | None = True
     position = start + 1
     while open_containers:
@@ -116,7 +116,9 @@ def read_container(text: str, start: int, document: dict[str, Value]) -> int:
             inner: Any = {} if character == "{" else []
             name = "object" if character == "{" else "array"
             if kind == "object":
-                content[place] = Value(name, text, position, None, inner)  # seen from outside even if it does not end
+                content[place] = Value(
+                    name, text, position, None, inner
+                )  # visible to the outer container even if it has no end
             open_containers.append((name, position, inner, place))
             position, first = position + 1, True
             continue
@@ -169,14 +171,14 @@ def read_string(text: str, position: int) -> tuple[str, int]:
             units.append(json.loads(f'"{match[0]}"'))
             position = match.end()
             continue
-        if character < " " or "\ud800" <= character <= "\udfff":  # the end of the text too
+        if character < " " or "\ud800" <= character <= "\udfff":  # also the end of the text
             raise Damage
         units.append(character)
         position += 1
 
 
 def joined(text: str) -> str:
-    """Surrogate pairs as one character, half a pair as U+FFFD."""
+    """The text with surrogate pairs as one character, and half a pair as U+FFFD."""
     text = re.sub(
         "[\ud800-\udbff][\udc00-\udfff]", lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
     )
@@ -187,7 +189,7 @@ def joined(text: str) -> str:
 
 
 def answers(blob: bytes) -> dict[str, Any]:
-    """By function name; timestamps in microseconds, maps as lists of pairs."""
+    """The expected results by function name; timestamps in microseconds, maps as lists of pairs."""
     document, intact = read(blob)
     answer: dict[str, Any] = {}
     for field, path in (
@@ -276,13 +278,13 @@ def column(item: Value) -> dict[str, str | None] | None:
 
 
 def declared(columns: list[dict[str, str | None] | None] | None) -> list[dict[str, str | None]]:
-    """The columns that have a name, of those of one name the last."""
+    """The columns with a name; of columns with the same name, the last one."""
     named = [item for item in columns or [] if item is not None and item["name"] is not None]
     return list({item["name"]: item for item in named}.values())
 
 
 def image_text(image: Value) -> str:
-    """The image as written, but for keys that come again and escapes that are half a surrogate pair."""
+    """The image as written, except for repeated keys and escapes that are half a surrogate pair."""
     members = raw_members(image.text or "")
     last = {key: number for number, (key, _) in enumerate(members)}
     kept = ",".join(text for number, (key, text) in enumerate(members) if last[key] == number)
@@ -296,7 +298,7 @@ def mended(text: str) -> str:
 
 
 def raw_members(text: str) -> list[tuple[str, str]]:
-    """Key and text of each member of a valid object, the key written with it."""
+    """The key of each member of a valid object, and the text of the member including its key."""
     members = []
     position = blank(text, 1)
     while text[position] != "}":

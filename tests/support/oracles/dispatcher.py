@@ -1,7 +1,7 @@
-"""The original's dispatcher as one reads it in its source: an event at a time, a list for a buffer, bugs and all.
+"""A simple copy of Databus's dispatcher, including its bugs: one event at a time, with a list as the buffer.
 
 Source: `GenericDispatcher.doDispatchEvents` and `RelayDispatcher.processSysEvent` of linkedin/databus, with an executor that
-runs every callback at once. It shares nothing with the package: events are read with `struct`, callbacks are plain functions.
+runs every callback immediately. It shares no code with the package: `struct` reads events, and callbacks are plain functions.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def read(chunk: bytes) -> list[Event]:
 
 
 class Buffer:
-    """What of the chunks is kept: `DbusEventBuffer.readEvents`, `ReadEventsReadPosition` of linkedin/databus."""
+    """The buffered part of the chunks: `DbusEventBuffer.readEvents`, `ReadEventsReadPosition` of linkedin/databus."""
 
     def __init__(self, drop_old_events: bool) -> None:
         self.drop_old_events = drop_old_events
         self.last_written, self.seen_end, self.regress = -1, -1, False
 
     def read(self, chunk: bytes) -> list[Event]:
-        """Up to where the end of a window is missing."""
+        """Read a chunk up to the last complete window."""
         kept: list[Event] = []
         end_before, processed, window = False, self.last_written, self.seen_end
         for event in read(chunk):
@@ -69,7 +69,7 @@ class Buffer:
 
 
 class Dispatcher:
-    """``call(consumer, callback, *args)`` is a callback and returns its level, ``persist(scn, time)`` whether it was stored."""
+    """Dispatches events. ``call(consumer, callback, *args)`` returns a level; ``persist(scn, time)`` whether it stored it."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Dispatcher:
         self.threshold, self.max_retries = threshold, max_retries
         self.buffer: list[Event] = []
         self.at = 0
-        self.saved_at: int | None = 0  # where a rollback goes
+        self.saved_at: int | None = 0  # the target of a rollback
         self.state, self.status, self.retries = "START_DISPATCH_EVENTS", "INITIALIZING", 0
         self.size = 0
         self.checkpoint: tuple[int, int] | None = None
@@ -156,7 +156,7 @@ class Dispatcher:
         if event.source == -2:
             return self.end_of_period(event)
         if -50 < event.source < -4:
-            if not event.value:  # what is thrown ends the dispatcher's thread
+            if not event.value:  # an exception ends the dispatcher's thread
                 self.state, self.status = "CLOSED", "SHUTDOWN"
                 return True
             number = json.loads(event.value)["errorId"]

@@ -1,8 +1,8 @@
-"""Kafka's formats read the slow and obvious way, by the contract: an oracle for the kernels, with which it shares no line.
+"""A slow and simple oracle for Kafka's formats, by the contract. It shares no code with the kernels.
 
-``records(data)`` and ``batches(data)`` return what ``kafka_records`` and ``kafka_batches`` must, as lists of dicts
-(timestamps as integers [us since epoch]), ``message(msg)`` what ``kafka_message`` must. Only zlib, zstandard and the
-checksum of a header (xxhash) come from libraries.
+``records(data)`` and ``batches(data)`` return the expected results of ``kafka_records`` and ``kafka_batches``, as lists of dicts
+(timestamps as integers [us since epoch]), ``message(msg)`` that of ``kafka_message``. Only zlib, zstandard and the checksum of
+a header (xxhash) come from libraries.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def lz4_block(data: bytes, largest: int) -> bytes:
                 pos += 1
                 if data[pos - 1] != 255:
                     break
-        if distance == 0:  # not allowed, but liblz4, which Kafka uses as well, gives zeros
+        if distance == 0:  # invalid, but liblz4, which Kafka also uses, returns zeros
             out += bytes(length + 4)
         else:
             copy_back(out, distance, length + 4)
@@ -167,7 +167,7 @@ def lz4_block(data: bytes, largest: int) -> bytes:
 
 def unlz4(data: bytes, header_checked: bool) -> bytes:
     magic, flags, sizes = struct.unpack("<IBB", take(data, 0, 6))
-    # Version 1, independent blocks, no reserved bit, no dictionary; a block size of 4 to 7 and nothing else.
+    # Version 1, independent blocks, no reserved bit, no dictionary; the block size must be 4 to 7.
     if magic != 0x184D2204 or flags & 0xE3 != 0x60 or sizes not in (0x40, 0x50, 0x60, 0x70):
         raise Unreadable("DECOMPRESS_FAILED")
     largest = {0x40: 64 << 10, 0x50: 256 << 10, 0x60: 1 << 20, 0x70: 4 << 20}[sizes]
@@ -228,7 +228,7 @@ def decompress(codec: int, data: bytes, magic: int) -> bytes:
 
 
 def verdict(data: bytes, pos: int) -> str | None:
-    """What is wrong with the entry at ``pos``."""
+    """The error of the entry at ``pos``."""
     if len(data) - pos < 12:
         return "TRUNCATED"
     (size,) = struct.unpack_from(">i", data, pos + 8)
@@ -251,7 +251,7 @@ def checks(entry: bytes, magic: int) -> bool:
 
 
 def entries(data: bytes) -> Iterator[tuple[int, int, str | None, bool]]:
-    """Position, where the next begins, error, and whether the size can be believed."""
+    """Position, position of the next entry, error, and whether the size is plausible."""
     pos = 0
     while pos < len(data):
         error = verdict(data, pos)
@@ -284,7 +284,7 @@ HEADER = (
 
 
 def header(data: bytes, pos: int, stop: int, error: str | None) -> Row:
-    """The fields of an entry's header that can be read, None for the others."""
+    """The readable fields of an entry's header; None for the others."""
     row: Row = dict.fromkeys([name for name, _, _ in HEADER] + ["codec", "timestamp_type"])
     entry = data[pos:stop]
     if error == "BAD_LENGTH" or len(entry) < 17:
@@ -510,7 +510,7 @@ def record(body: Reader, h: Row) -> Row:
 
 
 def body_of(message: bytes) -> tuple[int | None, bytes | None, bytes | None, bool]:
-    """Timestamp, key, value, and whether both could be read."""
+    """Timestamp, key, value, and whether key and value could be read."""
     reader = Reader(message)
     key = value = time = None
     try:
@@ -549,7 +549,7 @@ def log_records(data: bytes, pos: int, stop: int, h: Row, verify_crc: bool) -> l
 
 
 def inner_messages(data: bytes) -> tuple[list[tuple[int, bytes]], bool]:
-    """Offset and bytes of each whole message, and whether something is left over."""
+    """Offset and bytes of each complete message, and whether bytes remain."""
     result, pos = [], 0
     while pos + 12 <= len(data):
         offset, size = struct.unpack_from(">qi", data, pos)
@@ -620,7 +620,7 @@ def message_error(msg: bytes, row: Row) -> str | None:
             (row[name],) = struct.unpack_from(">i", msg, at)
             at += 4 + max(row[name], 0)
     if not intact:
-        # Sizes are there and the checksum covers just these bytes: a size is wrong. Else bytes are missing.
+        # If the sizes exist and the checksum covers exactly these bytes, a size is wrong. Otherwise bytes are missing.
         complete = row["crc"] == row["crc_computed"] and row["key_size"] is not None
         row["crc_valid"] = True if complete else None
         return "BAD_LENGTH" if complete else "TRUNCATED"

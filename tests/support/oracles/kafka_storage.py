@@ -1,6 +1,6 @@
-"""The rest of Kafka's local storage and the records of its internal topics, read the slow and obvious way.
+"""A slow and simple oracle for the other files of Kafka's local storage, and for records of its internal topics.
 
-Each function returns what the function of the same name must, with which it shares no line.
+Each function returns the expected result of the function with the same name, and shares no code with it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Stop(Exception):
 
 
 class Cursor:
-    """Reads on through a message."""
+    """Reads a message from its start to its end."""
 
     def __init__(self, data: bytes, flexible: bool = False) -> None:
         self.data, self.flexible = data, flexible

@@ -1,6 +1,6 @@
-"""Objects of a segment in tiered storage written plainly, as Aiven's plugin does: bytes for tests where no plugin is available.
+"""A simple writer of a segment's objects in tiered storage, like Aiven's plugin, for tests without the plugin.
 
-It shares no line with the package. A segment is cut into chunks; each is compressed, then encrypted by itself.
+It shares no code with the package. A segment is split into chunks; each is compressed and then encrypted separately.
 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest`, `transform` and `security`.
 """
@@ -20,18 +20,18 @@ from Crypto.PublicKey import RSA
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 INDEXES = ("offset", "timestamp", "producerSnapshot", "leaderEpoch", "transaction")
-"""in the order of their object"""
+"""the indexes, in the order of their object"""
 
 
 class Key(NamedTuple):
-    """An RSA key: its id, and its file of PEM."""
+    """An RSA key: its id and its PEM file."""
 
     id: str
     pem: bytes
 
 
 class Cipher:
-    """A data key of a segment."""
+    """The data key of a segment."""
 
     def __init__(self, key: Key) -> None:
         self.aad, data_key = os.urandom(32), os.urandom(32)
@@ -40,7 +40,7 @@ class Cipher:
         self._cipher = AESGCM(data_key)
 
     def encrypt(self, data: bytes) -> bytes:
-        """Each time with another IV, which is before it; an index of no bytes is not encrypted."""
+        """Encrypt data with a new IV, which is stored before them. An empty index is not encrypted."""
         iv = os.urandom(12)
         return iv + self._cipher.encrypt(iv, data, self.aad) if data else b""
 
@@ -53,7 +53,7 @@ def write(
     compressed: bool = False,
     key: Key | None = None,
 ) -> dict[str, bytes]:
-    """The objects by their suffix; ``about`` is Kafka's metadata of the segment, ``chunk`` a size [bytes]."""
+    """The objects by suffix. ``about`` is Kafka's metadata of the segment, ``chunk`` the size of a chunk [bytes]."""
     cipher = None if key is None else Cipher(key)
     chunks = [log[start : start + chunk] for start in range(0, len(log), chunk)]
     if compressed:
@@ -89,7 +89,7 @@ def _chunk_index(size: int, chunk: int, sizes: list[int], compressed: bool, encr
 
 
 def _table(sizes: list[int]) -> bytes:
-    """How many there are, and all but the last as what they are above the smallest, in as few bytes as these take."""
+    """The number of sizes, and all sizes except the last as differences to the smallest, in the fewest bytes."""
     *others, last = sizes
     table = len(sizes).to_bytes(4, "big")
     if others:

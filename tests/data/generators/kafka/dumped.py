@@ -1,4 +1,4 @@
-"""What Kafka's DumpLogSegments prints of indexes, snapshots and internal topics, printed once more."""
+"""Print the output of Kafka's DumpLogSegments for indexes, snapshots and internal topics again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DECODERS = {"consumer_offsets": "--offsets-decoder", "transaction_state": "--tr
 
 
 def dump(place: Path) -> Compared:
-    """Lay out all files of segments in ``place``, and dump those of which there is a dump."""
+    """Write all files of segments to ``place``, and dump those with a stored dump."""
     files = {name: data for archive in (*_SEGMENTS, "storage") for name, data in golden.archive(archive).items()}
     for name, data in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -41,10 +41,10 @@ def _arguments(dump: Path) -> list[str]:
 
 
 def _without(place: Path, dumps: list[str], said: list[str]) -> list[str]:
-    """Files by their names alone."""
+    """The output with only the names of files, without paths."""
     return [text.replace(f"{(place / name).parent}/", "") for name, text in zip(dumps, said, strict=True)]
 
 
 def _lines(text: str) -> list[str]:
-    """Those of the standard error last: where they are among the others is chance."""
+    """The lines; those of the standard error come last, because their position is random."""
     return sorted(text.removesuffix("\n").split("\n"), key=lambda line: line.startswith("STDERR "))

@@ -1,7 +1,7 @@
-"""What to write, as lines for the writers in Java: the batches of Kafka's answers, with their records.
+"""The input of the Java writers: lines with the batches in Kafka's results, and their records.
 
-Answers have a digest in place of a long value, and the time of the log in place of the producer's. So the records are those that
-the oracle reads; the tests compare these with the answers, one by one.
+The results have a digest for a long value, and the time of the log instead of the producer's. So the records come from the
+oracle; the tests compare each of them with the results.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tests.support.oracles import kafka as oracle
 
 OLD, MIDDLE, NEW = "0.8.2.2", "0.10.0.1", "3.8.0"
 _LEVELS = {"v2_gzip": (None, 9), "v2_lz4": (None, 17), "v2_zstd": (None, 19, -5)}
-"""of compression, in turn, by folder; the codec's own in all others"""
+"""compression levels, in turn, by folder; the codec's default in other folders"""
 _OF_LOG = 8
 """the bit in the attributes: the log's time replaces those of the records"""
 
 
 class Batch(NamedTuple):
-    """A batch or a message of magic 0 or 1: its stored bytes, and how to write them."""
+    """A batch, or a message of magic 0 or 1: its stored bytes, and the input to write them."""
 
     log: Log
     number: int
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 
 
 def batches(log: Log) -> Iterator[Batch]:
-    """Those of a file, in order."""
+    """The batches of a file, in order."""
     folder = log.name.partition("/")[0]
     levels = _LEVELS.get(folder, (None,))
     is_new = False
@@ -45,7 +45,7 @@ def batches(log: Log) -> Iterator[Batch]:
 
 
 def _version(name: str, magic: int, is_new: bool) -> str:
-    """Of the Kafka that wrote a batch; ``is_new``: it is in a log that has batches of magic 2, behind the first of these."""
+    """The version of Kafka that wrote a batch. ``is_new``: the batch is after the first batch of magic 2 in its log."""
     if is_new or "_k38_" in name:
         return NEW
     return MIDDLE if magic == 1 or "_from_v1_producer_" in name else OLD
@@ -70,7 +70,7 @@ def _lines(batch: Row, data: bytes, level: int | None) -> Iterator[str]:
 
 
 def _records(batch: Row, data: bytes) -> list[Row]:
-    """With the times of their producer."""
+    """The records of a batch with the producer's times."""
     entry = bytearray(data)
     if batch["timestampType"] == "LogAppendTime":
         if batch["magic"] == 2:

@@ -1,4 +1,4 @@
-"""The log bytes written once more, each batch by the Kafka that wrote the stored one."""
+"""Write the log bytes again, each batch with the version of Kafka that wrote the stored one."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _SNAPPY, _LZ4, _ZSTD = (
     "org.lz4:lz4-java:1.8.0",
     "com.github.luben:zstd-jni:1.5.7-3",
 )
-"""the codecs that wrote the stored bytes, under every Kafka: older ones compress to other bytes"""
+"""the codec libraries that wrote the stored bytes, for every Kafka; older ones compress to other bytes"""
 CODECS = {OLD: (_SCALA, _SNAPPY, _LZ4), MIDDLE: (_SCALA, _SNAPPY, _LZ4), NEW: (_ZSTD,)}
 _OLD_LZ4, _CHECKS = "net.jpountz.lz4:lz4:1.2.0", "net/jpountz/util/Utils.class"
-"""Kafka 0.8.2.2 calls a class that newer ones of lz4 have no more"""
+"""Kafka 0.8.2.2 calls a class that newer releases of lz4 no longer have"""
 
 
 def write(place: Path) -> Compared:
-    """Write all files, in an empty directory, and compare them with the stored ones."""
+    """Write all files to an empty directory, and compare them with the stored ones."""
     place.mkdir()
     logs = [log for log in golden.logs() if not log.name.startswith("rdkafka/")]
     asked = {log.name: list(batches(log)) for log in logs}
@@ -49,7 +49,7 @@ def write(place: Path) -> Compared:
 
 
 def _answers(version: str, asked: Mapping[str, list[Batch]], place: Path) -> Iterator[list[bytes]]:
-    """For each batch of a version the bytes that its classes write, in the order of batches."""
+    """The bytes that the classes of a version write for each batch, in order."""
     own = [batch.lines for found in asked.values() for batch in found if batch.version == version]
     first = [jar(coordinates, place) for coordinates in CODECS[version]]
     if version == OLD:
@@ -62,7 +62,7 @@ def _answers(version: str, asked: Mapping[str, list[Batch]], place: Path) -> Ite
 
 
 def _best(batch: Batch, written: list[bytes]) -> bytes:
-    """What is as stored, else the first."""
+    """The bytes that equal the stored ones, else the first."""
     return batch.data if batch.data in written else written[0]
 
 
