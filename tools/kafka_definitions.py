@@ -1,8 +1,7 @@
 """Write `kafka/cluster/definitions.json`, Kafka's message definitions: ``python -m tools.kafka_definitions``.
 
 Kafka's jars contain them as JSON. Those of internal topics come from all releases, the newest first: a version that a newer
-release
-defines is not read from an older one. For a new Kafka release, add a line to ``RELEASES`` and run this again.
+release defines is not read from an older one. For a new Kafka release, add a line to ``RELEASES`` and run this again.
 
 Each line is a message: the topic, ``key``, ``value`` or ``control``, the number that identifies it in records (``apiKey``; for
 control records, their type), and Kafka's definition without comments.

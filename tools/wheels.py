@@ -3,8 +3,7 @@
     python -m tools.wheels [DIRECTORY]
 
 It builds for each supported Python on this machine, and for this machine's architecture: on aarch64, the same command builds
-wheels
-for aarch64.
+wheels for aarch64.
 """
 
 from __future__ import annotations

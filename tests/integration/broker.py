@@ -59,8 +59,7 @@ def running(
     """A broker with its files in ``workspace``, until the context ends. It uses existing files.
 
     ``killed``: kill it at the end instead of shutting it down. ``settings``: additional properties. ``joins``: another broker,
-    whose
-    cluster it joins. ``options``: options of its JVM.
+    whose cluster it joins. ``options``: options of its JVM.
     """
     port, controller_port = _free_ports()
     if joins:

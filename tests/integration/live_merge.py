@@ -4,8 +4,7 @@
 
 DIRECTORY has the files ``topic`` (the name of a partition's directory) and ``columns`` (the table's columns in JSON). The process
 writes the file ``runs`` when the query runs. When a file ``end`` exists, the process merges the available data, writes the
-table's
-rows to ``rows``, and ends.
+table's rows to ``rows``, and ends.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
     python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/data/kafka/registry again
 
 Confluent's producer and serializers write the messages. The records of `_schemas` have the form of Confluent's Schema Registry,
-with
-the schemas that the serializers have registered.
+with the schemas that the serializers have registered.
 """
 
 from __future__ import annotations

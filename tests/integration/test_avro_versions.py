@@ -1,8 +1,7 @@
 """Thousands of versions of schemas: every value equals that of fastavro or Avro's Java, or its row has an error.
 
 Avro's Java is version 1.12, from Spark. It ignores the writer's unit and reads a number in the reader's. So units are compared
-with
-the writer's schema, and the rules of resolution without logical types.
+with the writer's schema, and the rules of resolution without logical types.
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ def tells(variant: str, truth: TableTruth, database: str) -> bool:
     """Whether the messages of a variant determine the table.
 
     No message identifies a changed row without a key. Flattened messages have no TRUNCATE, and with ``drop`` no DELETE. If a
-    column
-    changed its type, only the schema of that time determines its values.
+    column changed its type, only the schema of that time determines its values.
     """
     if not truth.key:
         return False

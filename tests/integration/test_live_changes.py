@@ -2,8 +2,7 @@
 
 The pipeline: PostgreSQL, Debezium's embedded engine, a Kafka broker, a stream over its log directory, ``changes``, and ``merge``
 into Parquet, Delta and Iceberg at the same time. The merging processes are killed at certain moments of a batch. The engine is
-also
-killed, and then sends some changes twice. Killed processes are restarted while the others continue.
+also killed, and then sends some changes twice. Killed processes are restarted while the others continue.
 """
 
 from __future__ import annotations

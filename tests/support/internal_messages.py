@@ -1,8 +1,7 @@
 """Random messages of Kafka's internal topics, generated from Kafka's definitions and written by Kafka's classes.
 
 `tests/data/kafka/internal_messages.jsonl.xz` has every message in every version of these classes, as bytes and JSON. `make
-golden`
-writes them again.
+golden` writes them again.
 """
 
 from __future__ import annotations

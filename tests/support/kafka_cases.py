@@ -1,8 +1,7 @@
 """The golden Kafka bytes as cases: written by Kafka and librdkafka, with the results of Kafka 3.8.0.
 
 Every result is a field of Java's record. For values longer than 256 bytes, Java's record has a digest. Then the result is the
-value
-with this digest that the oracle reads.
+value with this digest that the oracle reads.
 """
 
 from __future__ import annotations

@@ -134,9 +134,7 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     """Create every function as a permanent function in a schema of Unity Catalog.
 
     Functions that return structs or rows, and functions that write, become Python functions over pandas batches. The others
-    become
-    SQL functions that call these.
-    ``python -m sparkwire publish`` prints the same statements. See docs/publish.md.
+    become SQL functions that call these. ``python -m sparkwire publish`` prints the same statements. See docs/publish.md.
 
     Parameters
     ----------
@@ -167,8 +165,7 @@ def doctor(spark: SparkSession | None = None) -> Diagnosis:
     """Report the versions and settings of this session, and what to do about them. Paste the report into an issue.
 
     It reports versions on driver and executors, the interface, the compile cache, and the checksum implementation. It measures
-    the
-    first round trip of each format. It runs one small job, by default in the session that PySpark's settings define.
+    the first round trip of each format. It runs one small job, by default in the session that PySpark's settings define.
 
     Examples
     --------

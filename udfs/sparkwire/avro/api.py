@@ -119,8 +119,7 @@ def rows(
     -------
     DataFrame
         the columns of ``df``, the fields, ``_schema_id_`` and ``_error_``. If a field's name is one of the other columns', it
-        gets
-        the suffix ``_2``. ``_error_`` is NULL or an error code: ``UNKNOWN_SCHEMA``, the code of the event's own error,
+        gets the suffix ``_2``. ``_error_`` is NULL or an error code: ``UNKNOWN_SCHEMA``, the code of the event's own error,
         ``BAD_MAGIC`` for a message without the header, or a code of ``avro_error``. A value that cannot be read is NULL, and
         ``_error_`` names its field: ``BAD_FIELD: lines[].price``. No row is dropped.
 

@@ -1,8 +1,7 @@
 """Convert data from Avro's JSON encoding, ``{"note": {"string": "x"}}``, to Avro's binary encoding.
 
 Apicurio's serializers write JSON if configured so, and mark it in a header. This is rare, so the code is plain Python and
-converts
-one value at a time.
+converts one value at a time.
 
 Source: Apache Avro 1.12, "JSON Encoding" and "Binary Encoding"; ``JsonEncoder`` of Avro's Java.
 """

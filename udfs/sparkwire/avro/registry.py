@@ -74,8 +74,7 @@ class Registry(SchemaSource):
             one address, or several separated by commas, which are tried in turn
         auth
             ``(user, password)``, or a bearer token. It is sent to the workers as a part of the pickled function, and never
-            appears
-            in messages
+            appears in messages
         subjects
             the subjects of the messages. With them, a query knows its columns without reading data first, which a stream needs.
             The context of the ids is that of the subjects (``:.eu:orders-value``), without subjects the default context.

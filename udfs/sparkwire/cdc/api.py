@@ -142,8 +142,8 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     ----------
     changes
         a batch from `sparkwire.changes`, for one table. For a stream, use `sparkwire.merge`
-        keys
-            the names of the primary key's columns; by default those in the messages
+    keys
+        the names of the primary key's columns; by default those in the messages
     as_of
         returns an earlier state of the table: a ``datetime`` or its text is compared with ``_time_``, an order with ``_order_``.
         The first part of an order is enough: ``as_of=4711`` is the table after SCN 4711 of Databus

@@ -29,8 +29,7 @@ class Shared(Generic[Scan]):
     batch can reuse its memory. It never shares mutable buffers, or a batch that is too large to keep.
 
     Threads may share the object: it replaces the batch and its scan together, so that each thread uses its own batch. In the
-    worst
-    case, a batch is scanned twice, or two threads compute the same step.
+    worst case, a batch is scanned twice, or two threads compute the same step.
     """
 
     def __init__(self, scan: Callable[[pa.Array], Scan]) -> None:

@@ -59,8 +59,7 @@ class Function:
         The meaning of each field of the result's STRUCT, or of the STRUCT in its ARRAY.
     literals
         Names of STRING columns that usually have one value, such as a codec. In DataFrame code, a Python text for such an
-        argument
-        is this value, not the name of a column.
+        argument is this value, not the name of a column.
     since
         The first release with this function.
     deprecated
@@ -144,7 +143,7 @@ class Function:
             if the number or types of the arguments differ from the signature, or the columns differ in length.
         ValueError
             if the value of an argument is invalid.
-            MemoryError
+        MemoryError
             if memory runs out. This is no statement about the bytes.
         """
         if self.deprecation:

@@ -30,18 +30,18 @@ def rows(
     ----------
     df
         a DataFrame with a BINARY or STRING column of Debezium messages: a batch, or with ``columns`` also a stream
-        column
-            the name of that column
-        table
-            ``table``, ``schema.table`` or ``database.table``, ``database.schema.table``; names with dots are in back quotes
-        columns
-            names and types, in order: types of Connect and Debezium, such as int64, MicroTimestamp or Decimal(12,2), or
-            unambiguous SQL types, such as BIGINT or DECIMAL(12,2). By default, the columns of all embedded schemas, each with a
-            type that holds the values of every schema. To find them, ``rows`` reads the messages once
-        key
-            the column of the records' keys, if any. Then a tombstone is a DELETE of its key
-        topic
-            the column of the records' topics. It identifies the table of a tombstone whose key has no schema
+    column
+        the name of that column
+    table
+        ``table``, ``schema.table`` or ``database.table``, ``database.schema.table``; names with dots are in back quotes
+    columns
+        names and types, in order: types of Connect and Debezium, such as int64, MicroTimestamp or Decimal(12,2), or
+        unambiguous SQL types, such as BIGINT or DECIMAL(12,2). By default, the columns of all embedded schemas, each with a
+        type that holds the values of every schema. To find them, ``rows`` reads the messages once
+    key
+        the column of the records' keys, if any. Then a tombstone is a DELETE of its key
+    topic
+        the column of the records' topics. It identifies the table of a tombstone whose key has no schema
     placeholder
         the connector's ``unavailable.value.placeholder``
 

@@ -128,14 +128,14 @@ def change_rows(
         BINARY or STRING: the values of Kafka's records
     table
         the table; None selects the messages of all tables
-        columns
-            names and types, in the syntax of ``connect_types``
-        keys
-            the records' keys: JSON with or without its schema. With keys, a tombstone is a DELETE of its key.
-        topics
-            the records' topics, which identify the table of a tombstone. Without topics, the key's schema identifies it, if any
-        placeholder
-            the text in messages that replaces an unavailable value
+    columns
+        names and types, in the syntax of ``connect_types``
+    keys
+        the records' keys: JSON with or without its schema. With keys, a tombstone is a DELETE of its key.
+    topics
+        the records' topics, which identify the table of a tombstone. Without topics, the key's schema identifies it, if any
+    placeholder
+        the text in messages that replaces an unavailable value
     """
     return changes_of(
         json_side(messages), table, columns, None if keys is None else json_side(keys), topics, placeholder

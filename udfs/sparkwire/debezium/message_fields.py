@@ -90,8 +90,7 @@ FIELDS += [
 @FIELDS.column("STRING", 'debezium_before(debezium) -> {"id":7,"note":"new"}')
 def before(messages: Messages) -> pa.Array:
     """The row before the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has
-    only
-    its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
+    only its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
     """
     return _json(messages.before)
 

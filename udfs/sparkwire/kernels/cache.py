@@ -17,9 +17,8 @@ reader sees a complete file or none, and ignores a corrupt one. After any failur
 kernels are always compiled, and no file is read or written.
 
 Kernels that the package ships (`ready`) are read first. Then the cache reads all of these places, in this order, and writes to
-the
-first writable one: ``NUMBA_CACHE_DIR`` if set, ``__pycache__`` of the package, the user's cache directory, the user's directory
-among the temporary files.
+the first writable one: ``NUMBA_CACHE_DIR`` if set, ``__pycache__`` of the package, the user's cache directory, the user's
+directory among the temporary files.
 """
 
 from __future__ import annotations

@@ -29,8 +29,7 @@ def row_type(schemas: Iterable[Registered]) -> pa.StructType:
     """All fields of these schemas. A field whose types have nothing in common is its JSON text.
 
     Raises ValueError, which names the schema, if it is not JSON or does not describe objects. Raises RegistryError if a reference
-    is
-    missing.
+    is missing.
     """
     return reduce(_merged, map(_object, schemas), pa.struct([]))
 

@@ -1,8 +1,7 @@
 """Compute the current table from a change table: the latest change of every key.
 
 One aggregation selects the row with the greatest order of each key. Its rows are exchanged once more, and every branch of the
-query
-reads that exchange. Further steps run only if the data need them: AQE drops branches whose broadcast side is empty.
+query reads that exchange. Further steps run only if the data need them: AQE drops branches whose broadcast side is empty.
 
 - A TRUNCATE ends every row with a smaller order. It is a separate group in the aggregation.
 - A change with another key in ``_before_`` counts for both keys: it deletes the old key, with the same order.
@@ -149,8 +148,7 @@ def _exchanged(last: DataFrame, condition: Column) -> DataFrame:
     """Filter the rows of an exchange, so that all branches of a query read the same exchange.
 
     Spark would push the condition and the selection of columns below the exchange. Then each branch would have its own exchange,
-    and
-    decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
+    and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
     """
     never = F.expr("least_table > greatest_table") & (F.to_json(F.struct(*last.columns)) == "")
     return last.where(F.rand(0) >= F.when(condition & ~F.coalesce(never, F.lit(False)), 0).otherwise(2))

@@ -1,10 +1,8 @@
 """Merge into a table of Delta or Iceberg with MERGE.
 
 A change is applied only if its order is greater than the row's, so a repeated batch changes nothing. A second table,
-``…__deleted``,
-has the deleted rows with their order, so that late changes do not restore them. It is written first: a merge that stops between
-the
-two writes has not deleted anything yet, and can run again.
+``…__deleted``, has the deleted rows with their order, so that late changes do not restore them. It is written first: a merge that
+stops between the two writes has not deleted anything yet, and can run again.
 """
 
 from __future__ import annotations

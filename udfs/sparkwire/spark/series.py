@@ -2,8 +2,7 @@
 
 Spark's conversion to pandas loses information: integers beside NULLs become floating point, an instant becomes a local time,
 a NULL STRUCT becomes a row of NULLs, structs in arrays become dicts. `call` converts all this back to Arrow columns of the
-declared
-types, and raises a clear error if the value is ambiguous. Results stay in Arrow, without a copy.
+declared types, and raises a clear error if the value is ambiguous. Results stay in Arrow, without a copy.
 """
 
 from __future__ import annotations

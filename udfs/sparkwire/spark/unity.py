@@ -2,9 +2,8 @@
 
 A function that returns a struct or rows, or that writes, becomes a Python function over pandas batches. A function that returns
 one field of a struct function becomes a SQL function that calls it. The reason is that a query may call only a few Python
-functions
-of a catalog, but any number of SQL functions.
-The grammar is that of "CREATE FUNCTION (SQL and Python)" in Databricks' SQL reference, with "Batch Python UDFs in Unity Catalog".
+functions of a catalog, but any number of SQL functions. The grammar is that of "CREATE FUNCTION (SQL and Python)" in Databricks'
+SQL reference, with "Batch Python UDFs in Unity Catalog".
 """
 
 from __future__ import annotations

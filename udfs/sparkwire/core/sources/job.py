@@ -15,8 +15,7 @@ job finishes it. Each version replaces its partition in one step, and has a mark
 file, and is done.
 
 In object stores, and for event files directly in the path, a partition is not a directory. Then a job moves files one by one,
-after
-the files that they replace. Readers wait or fail until it has moved all files.
+after the files that they replace. Readers wait or fail until it has moved all files.
 """
 
 from __future__ import annotations
