@@ -47,7 +47,7 @@ def taken_apart(
 
 def rows(name: str, result: payloads.Payloads, key: Any) -> tuple[list[Any], list[str | None]]:
     """The records, and the errors."""
-    schemas = WIRE_FORMATS[name].prepared(schemas_of({key: SCHEMA}))
+    schemas = WIRE_FORMATS[name].with_names(schemas_of({key: SCHEMA}))
     columns, errors = typed_rows.reader(schemas).rows(result)
     both = zip(*(column.to_pylist() for column in columns), strict=True)
     return [{"id": id, "note": note} for id, note in both], errors.to_pylist()

@@ -15,9 +15,9 @@ from sparkwire.errors import SparkwireError
 PACKAGE = Path(errors.__file__).parent
 CAUGHT = {
     "Full",
+    "InvalidEventError",
     "Lost",
     "NotBelieved",
-    "Refused",
     "Undecided",
     "UnreadableEventError",
     "Wrong",

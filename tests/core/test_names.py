@@ -47,7 +47,7 @@ for package in (sparkwire, *(getattr(sparkwire, name) for name in sorted(modules
 
 
 def test_a_misspelled_name() -> None:
-    with pytest.raises(KeyError, match="no function is named 'dbus_opcod': is 'dbus_opcode' meant\\?"):
+    with pytest.raises(KeyError, match="no function is named 'dbus_opcod'; did you mean 'dbus_opcode'\\?"):
         FUNCTIONS["dbus_opcod"]
     with pytest.raises(KeyError, match="no function is named 'x'"):
         FUNCTIONS["x"]

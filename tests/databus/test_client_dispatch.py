@@ -436,7 +436,7 @@ def test_a_consumer_has_to_be_one() -> None:
 def test_a_misspelt_callback_is_refused(name: str, near: str) -> None:
     odd = type("Odd", (Consumer,), {name: lambda self, event: Result.SUCCESS, "on_hold": 5})()
     for consumers in (odd, Registration((Reported(), odd))):
-        with pytest.raises(TypeError, match=rf"^Odd.{name} is no callback of a consumer: is {near}"):
+        with pytest.raises(TypeError, match=rf"^Odd.{name} is no callback of a consumer: did you mean {near}"):
             dispatch([window(100, 40)], consumers)
 
 

@@ -154,7 +154,7 @@ def test_the_report_tells_of_rollbacks_and_retries() -> None:
 
 def test_a_consumer_that_fails_for_good_is_one_sentence() -> None:
     streams: dict[str | None, bytes] = {"orders": window(1, 40) + window(2, 40, first_key=5)}
-    sentence = r"^the consumer of stream orders failed for good in window 2: on_data_event ValueError: boom$"
+    sentence = r"^the consumer of stream orders failed too often in window 2: on_data_event ValueError: boom$"
     with pytest.raises(ConsumerFailedError, match=sentence):
         consumed(streams, FailsAt(5, 99))
 

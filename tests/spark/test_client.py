@@ -135,7 +135,7 @@ class FailsAlways(Consumer):
 def test_a_consumer_that_always_fails_fails_the_query_with_a_clear_error(spark: SparkSession) -> None:
     with pytest.raises(PythonException) as caught:
         consume(frame(spark, {"orders": window(5, 40)}), FailsAlways())
-    sentence = "the consumer of stream orders failed for good in window 5: on_end_source KeyError: 'no such table'"
+    sentence = "the consumer of stream orders failed too often in window 5: on_end_source KeyError: 'no such table'"
     assert any(line.endswith(sentence) for line in str(caught.value).split("\n"))
 
 

@@ -6,11 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
-from sparkwire.catalogue.diagnosis import ROUND_TRIPS, Examined, advice, report
+from sparkwire.catalogue.diagnosis import ROUND_TRIPS, ProcessFacts, advice, report
 
 
-def examined(**facts: object) -> Examined:
-    healthy = Examined(
+def process_facts(**facts: object) -> ProcessFacts:
+    healthy = ProcessFacts(
         host="a",
         python="3.11.7",
         versions={"sparkwire": "1", "pyspark": "4.3.0", "numba": "0.62"},
@@ -50,8 +50,8 @@ def test_round_trips_fail_if_bytes_differ(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_nothing_to_do() -> None:
-    assert list(advice(examined(), [examined(host="b")])) == []
-    result = report(["Spark 4.3.0"], examined(), [])
+    assert list(advice(process_facts(), [process_facts(host="b")])) == []
+    result = report(["Spark 4.3.0"], process_facts(), [])
     assert result.to_do == ()
     assert str(result).endswith("TO DO: nothing.")
 
@@ -71,6 +71,6 @@ def test_nothing_to_do() -> None:
     ],
 )
 def test_what_to_do(facts: dict[str, object], sentence: str) -> None:
-    [said] = advice(examined(), [examined(host="b", **facts)])
+    [said] = advice(process_facts(), [process_facts(host="b", **facts)])
     assert said.startswith(sentence)
     assert said.endswith(".")

@@ -37,7 +37,7 @@ def dbus_version(event: Column | str | bytes) -> Column:
 
 
 def dbus_byte_order(event: Column | str | bytes) -> Column:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. The first of these that determines it counts: V2's magic word, a stored length that equals the size of the bytes, a header checksum that is right. The default is BIG_ENDIAN.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def dbus_header_crc(event: Column | str | bytes) -> Column:
 
 
 def dbus_value_crc(event: Column | str | bytes) -> Column:
-    """The value's checksum, as stored; of V2 the body's.
+    """The value's checksum, as stored; of V2 the body's checksum.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def dbus_value_crc(event: Column | str | bytes) -> Column:
 
 
 def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
-    """The header's checksum, computed over the bytes that are there.
+    """The header's checksum, computed over the bytes that exist.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
 
 
 def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
-    """The value's checksum, computed over the bytes that are there; of V2 the body's.
+    """The value's checksum (V2: the body's), computed over the bytes that exist.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
 
 
 def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
-    """Whether the header's checksum is right; NULL where bytes that it needs are missing.
+    """Whether the header's checksum is right; NULL if bytes of its range are missing.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
 
 
 def dbus_value_crc_valid(event: Column | str | bytes) -> Column:
-    """Whether the value's checksum is right; NULL where bytes that it needs are missing.
+    """Whether the value's checksum is right; NULL if bytes of its range are missing.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def dbus_attributes(event: Column | str | bytes) -> Column:
 
 
 def dbus_opcode(event: Column | str | bytes) -> Column:
-    """UPSERT or DELETE; NULL where no opcode bit is set.
+    """UPSERT or DELETE; NULL if no opcode bit is set.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def dbus_is_trace(event: Column | str | bytes) -> Column:
 
 
 def dbus_is_replicated(event: Column | str | bytes) -> Column:
-    """Whether the event came by external replication.
+    """Whether the event comes from external replication.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def dbus_sequence(event: Column | str | bytes) -> Column:
 
 
 def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
-    """Physical partition; of V2 its only partition id.
+    """Physical partition; of V2 the event's only partition id.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
 
 
 def dbus_logical_partition_id(event: Column | str | bytes) -> Column:
-    """Logical partition; of V2 its only partition id.
+    """Logical partition; of V2 the event's only partition id.
 
     Parameters
     ----------
@@ -499,7 +499,7 @@ def dbus_event_type(event: Column | str | bytes) -> Column:
 
 
 def dbus_schema_id(event: Column | str | bytes) -> Column:
-    """Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.
+    """Id of the payload's schema, 16 bytes. V2: the payload part's digest, 16 or 4 bytes, NULL without a payload.
 
     Parameters
     ----------
@@ -541,7 +541,7 @@ def dbus_schema_version(event: Column | str | bytes) -> Column:
 
 
 def dbus_key(event: Column | str | bytes) -> Column:
-    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.
+    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8. NULL if they are not UTF-8.
 
     Parameters
     ----------
@@ -583,7 +583,7 @@ def dbus_key_long(event: Column | str | bytes) -> Column:
 
 
 def dbus_key_bytes(event: Column | str | bytes) -> Column:
-    """The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.
+    """The bytes of a BYTES key, or the data of a SCHEMA key; NULL for a LONG key.
 
     Parameters
     ----------
@@ -625,7 +625,7 @@ def dbus_value(event: Column | str | bytes) -> Column:
 
 
 def dbus_value_size(event: Column | str | bytes) -> Column:
-    """Size of the payload, as the event says [bytes].
+    """Size of the payload, as stored in the event [bytes].
 
     Parameters
     ----------
@@ -751,7 +751,7 @@ def dbus_key_schema_version(event: Column | str | bytes) -> Column:
 
 
 def dbus_status(event: Column | str | bytes) -> Column:
-    """OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
+    """OK, PARTIAL (bytes are missing) or ERR, as in Databus's own scan, but stricter where that scan is unsafe.
 
     Parameters
     ----------
@@ -772,7 +772,7 @@ def dbus_status(event: Column | str | bytes) -> Column:
 
 
 def dbus_error(event: Column | str | bytes) -> Column:
-    """The first thing wrong, reading from the front; NULL for a valid event.
+    """The first error in the order of the bytes; NULL for a valid event.
 
     Parameters
     ----------
@@ -793,7 +793,7 @@ def dbus_error(event: Column | str | bytes) -> Column:
 
 
 def dbus_is_valid(event: Column | str | bytes) -> Column:
-    """Whether nothing is wrong.
+    """Whether the event has no error.
 
     Parameters
     ----------
@@ -825,43 +825,43 @@ def dbus_event(event: Column | str | bytes) -> Column:
     -------
     STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
         version: Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged.
-        byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
+        byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. The first of these that determines it counts: V2's magic word, a stored length that equals the size of the bytes, a header checksum that is right. The default is BIG_ENDIAN.
         header_crc: The header's checksum, as stored.
-        value_crc: The value's checksum, as stored; of V2 the body's.
-        header_crc_computed: The header's checksum, computed over the bytes that are there.
-        value_crc_computed: The value's checksum, computed over the bytes that are there; of V2 the body's.
-        header_crc_valid: Whether the header's checksum is right; NULL where bytes that it needs are missing.
-        value_crc_valid: Whether the value's checksum is right; NULL where bytes that it needs are missing.
+        value_crc: The value's checksum, as stored; of V2 the body's checksum.
+        header_crc_computed: The header's checksum, computed over the bytes that exist.
+        value_crc_computed: The value's checksum (V2: the body's), computed over the bytes that exist.
+        header_crc_valid: Whether the header's checksum is right; NULL if bytes of its range are missing.
+        value_crc_valid: Whether the value's checksum is right; NULL if bytes of its range are missing.
         length: Length of the whole event, as stored [bytes].
         attributes: The 16 attribute bits.
-        opcode: UPSERT or DELETE; NULL where no opcode bit is set.
+        opcode: UPSERT or DELETE; NULL if no opcode bit is set.
         is_trace: Whether the event is traced.
-        is_replicated: Whether the event came by external replication.
+        is_replicated: Whether the event comes from external replication.
         key_type: LONG, BYTES or (V2 only) SCHEMA.
         is_end_of_period: Whether the event ends a window: source id -2.
         sequence: Sequence number of the window (SCN).
-        physical_partition_id: Physical partition; of V2 its only partition id.
-        logical_partition_id: Logical partition; of V2 its only partition id.
+        physical_partition_id: Physical partition; of V2 the event's only partition id.
+        logical_partition_id: Logical partition; of V2 the event's only partition id.
         timestamp_nanos: Creation time [ns since epoch]. Control events have Java's nanoTime instead.
         timestamp: Creation time, rounded toward the past to microseconds.
         src_id: Source id.
         source_range: Range of the source id: DATA (> 0), GLOBAL_SYSTEM (-19999 to 0) or PRIVATE_SYSTEM.
         event_type: Kind of event by the full source id: DATA, END_OF_PERIOD, CHECKPOINT (-3), SCN_REGRESS (-51), ERROR (-49 to -5), PRIVATE (<= -20000) or SYSTEM (any other <= 0).
-        schema_id: Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload.
+        schema_id: Id of the payload's schema, 16 bytes. V2: the payload part's digest, 16 or 4 bytes, NULL without a payload.
         schema_version: Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.
-        key: The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8.
+        key: The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8. NULL if they are not UTF-8.
         key_long: The key, if it is a LONG.
-        key_bytes: The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.
+        key_bytes: The bytes of a BYTES key, or the data of a SCHEMA key; NULL for a LONG key.
         value: The payload; NULL for V2 without one, X'' for an empty one.
-        value_size: Size of the payload, as the event says [bytes].
+        value_size: Size of the payload, as stored in the event [bytes].
         metadata: Data of V2's metadata part.
         metadata_schema_id: Digest of the metadata's schema, 16 or 4 bytes.
         metadata_schema_version: Version of the metadata's schema.
         key_schema_id: Digest of a SCHEMA key's schema, 16 or 4 bytes.
         key_schema_version: Version of a SCHEMA key's schema.
-        status: OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe.
-        error: The first thing wrong, reading from the front; NULL for a valid event.
-        is_valid: Whether nothing is wrong.
+        status: OK, PARTIAL (bytes are missing) or ERR, as in Databus's own scan, but stricter where that scan is unsafe.
+        error: The first error in the order of the bytes; NULL for a valid event.
+        is_valid: Whether the event has no error.
 
     Examples
     --------
@@ -873,20 +873,20 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum. The skipped bytes are one row. A truncated tail is the last row.
+    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum and returns the skipped bytes as one row. A truncated tail is the last row.
 
     Parameters
     ----------
     stream : BINARY
-        Events one after another, V1 and V2 mixed: a file, or a relay's buffer.
+        Concatenated events, V1 and V2 mixed: a file, or a relay's buffer.
 
     Returns
     -------
     ARRAY<STRUCT<position INT, event BINARY, status STRING, error STRING>>
-        position: Where the row begins in the stream [bytes].
-        event: Its bytes: an event, a torn one, or what was skipped.
+        position: Position of the row in the stream [bytes].
+        event: The row's bytes: an event, a truncated event, or skipped bytes.
         status: OK, PARTIAL (bytes are missing) or ERR, as dbus_status.
-        error: The first thing wrong, as dbus_error; NULL for a valid event.
+        error: The first error, as dbus_error; NULL for a valid event.
 
     Examples
     --------
@@ -898,7 +898,7 @@ def dbus_events(stream: Column | str | bytes) -> Column:
 
 
 def dbus_explain(event: Column | str | bytes) -> Column:
-    """Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what is wrong with it. Intended for inspecting a handful of events; it is slow.
+    """Explains every byte of an event, in order: the field, its position and size [bytes], its value, and its error. Intended for inspecting a handful of events; it is slow.
 
     Parameters
     ----------
@@ -925,14 +925,14 @@ def dbus_explain(event: Column | str | bytes) -> Column:
 
 
 def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
-    """Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A text key that is a number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.
+    """The client, 0 to n - 1, to which Databus's key filter assigns the event: abs(key) % n. A text key that is a decimal number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.
 
     Parameters
     ----------
     event : BINARY
         One serialized event, from its version byte on.
     n : INT
-        How many partitions there are, 1 or more.
+        Number of partitions, 1 or more.
 
     Returns
     -------
@@ -948,7 +948,7 @@ def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Co
 
 
 def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -> Column:
-    """The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also spelt JSON_PLAIN). NULL where a field that the text names cannot be read.
+    """The JSON text that Databus writes for the event: the value is Base64 with encoding JSON, text with JSON_PLAIN_VALUE (also spelled JSON_PLAIN). NULL if a field of the text cannot be read.
 
     Parameters
     ----------
@@ -971,12 +971,12 @@ def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -
 
 
 def dbus_from_json(json: Column | str) -> Column:
-    """A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and isReplicated too. NULL for any other text.
+    """Encodes a V1 event, big-endian, with both checksums, from Databus's JSON. It accepts either encoding of the value, and also keyBytes, opcode and isReplicated. NULL for any other text.
 
     Parameters
     ----------
     json : STRING
-        The JSON that Databus writes of one event.
+        The JSON that Databus writes for one event.
 
     Returns
     -------
@@ -992,12 +992,12 @@ def dbus_from_json(json: Column | str) -> Column:
 
 
 def to_dbus_event(event: Column | str) -> Column:
-    """An event out of any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums; attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.
+    """Encodes an event from any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums. attributes takes precedence over the fields derived from it, schema_id over schema_version. Missing fields are 0, false or empty.
 
     Parameters
     ----------
     event : STRUCT<version BIGINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length BIGINT, attributes BIGINT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id BIGINT, logical_partition_id BIGINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id BIGINT, source_range STRING, event_type STRING, schema_id BINARY, schema_version BIGINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size BIGINT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version BIGINT, key_schema_id BINARY, key_schema_version BIGINT, status STRING, error STRING, is_valid BOOLEAN>
-        The fields to write, any of those of `dbus_event`.
+        The fields to write: any of the fields of `dbus_event`.
 
     Returns
     -------
@@ -1860,7 +1860,7 @@ def datahub_op(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1876,12 +1876,12 @@ def datahub_op(blob: Column | str | bytes) -> Column:
 
 
 def datahub_operation(blob: Column | str | bytes) -> Column:
-    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is unknown.
+    """Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT. NULL for an unknown op.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1897,12 +1897,12 @@ def datahub_operation(blob: Column | str | bytes) -> Column:
 
 
 def datahub_sequence_id(blob: Column | str | bytes) -> Column:
-    """payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
+    """payload.sequenceId with all its digits, quoted or not in the JSON. Both halves of an update have the same.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1923,7 +1923,7 @@ def datahub_event_time(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1944,7 +1944,7 @@ def datahub_event_time_ms(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1965,7 +1965,7 @@ def datahub_system_time(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -1986,7 +1986,7 @@ def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2002,12 +2002,12 @@ def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
 
 
 def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
-    """Where a synchronization may start again; not every source has it.
+    """Checkpoint from which a synchronization may restart; not every source has it.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2023,12 +2023,12 @@ def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
 
 
 def datahub_checkpoint_time_ms(blob: Column | str | bytes) -> Column:
-    """Where a synchronization may start again [ms since epoch].
+    """Checkpoint from which a synchronization may restart [ms since epoch].
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2049,7 +2049,7 @@ def datahub_db_type(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2070,7 +2070,7 @@ def datahub_db_version(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2091,7 +2091,7 @@ def datahub_database(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2107,12 +2107,12 @@ def datahub_database(blob: Column | str | bytes) -> Column:
 
 
 def datahub_schema_name(blob: Column | str | bytes) -> Column:
-    """Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
+    """Name of the schema within the database, if the database has schemas (PostgreSQL, SQL Server).
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2133,7 +2133,7 @@ def datahub_table(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2154,7 +2154,7 @@ def datahub_primary_key(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2170,12 +2170,12 @@ def datahub_primary_key(blob: Column | str | bytes) -> Column:
 
 
 def datahub_columns(blob: Column | str | bytes) -> Column:
-    """The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+    """Names and types of the table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2191,12 +2191,12 @@ def datahub_columns(blob: Column | str | bytes) -> Column:
 
 
 def datahub_before(blob: Column | str | bytes) -> Column:
-    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+    """The row before the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2212,12 +2212,12 @@ def datahub_before(blob: Column | str | bytes) -> Column:
 
 
 def datahub_after(blob: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
+    """The row after the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2233,12 +2233,12 @@ def datahub_after(blob: Column | str | bytes) -> Column:
 
 
 def datahub_before_map(blob: Column | str | bytes) -> Column:
-    """The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+    """The row before the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2254,12 +2254,12 @@ def datahub_before_map(blob: Column | str | bytes) -> Column:
 
 
 def datahub_after_map(blob: Column | str | bytes) -> Column:
-    """The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+    """The row after the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2280,7 +2280,7 @@ def datahub_ddl_text(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2296,12 +2296,12 @@ def datahub_ddl_text(blob: Column | str | bytes) -> Column:
 
 
 def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
-    """The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
+    """The serialized statement of a DDL message; NULL if it is not Base64 as java.util.Base64 decodes it.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2322,7 +2322,7 @@ def datahub_version(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2338,12 +2338,12 @@ def datahub_version(blob: Column | str | bytes) -> Column:
 
 
 def datahub_error(blob: Column | str | bytes) -> Column:
-    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+    """The first error of the message, in this order. BAD_JSON; op: MISSING_FIELD or UNKNOWN_OPCODE; eventTime: MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs: MISSING_FIELD or BAD_FIELD. NULL for a valid message.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2364,7 +2364,7 @@ def datahub_is_valid(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2385,35 +2385,35 @@ def datahub_change(blob: Column | str | bytes) -> Column:
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
     STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
         op: payload.op, as written.
-        operation: What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op that is unknown.
-        sequence_id: payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same.
+        operation: Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT. NULL for an unknown op.
+        sequence_id: payload.sequenceId with all its digits, quoted or not in the JSON. Both halves of an update have the same.
         event_time: When the record changed in the source database.
         event_time_ms: When the record changed in the source database [ms since epoch].
         system_time: When the synchronization handled the message; not every source has it.
         system_time_ms: When the synchronization handled the message [ms since epoch].
-        checkpoint_time: Where a synchronization may start again; not every source has it.
-        checkpoint_time_ms: Where a synchronization may start again [ms since epoch].
+        checkpoint_time: Checkpoint from which a synchronization may restart; not every source has it.
+        checkpoint_time_ms: Checkpoint from which a synchronization may restart [ms since epoch].
         db_type: Kind of the source database, as written.
         db_version: Version of the source database.
         database: Name of the source database.
-        schema_name: Name of the schema within the database, where it has such (PostgreSQL, SQL Server).
+        schema_name: Name of the schema within the database, if the database has schemas (PostgreSQL, SQL Server).
         table: Name of the source table.
         primary_key: Names of the primary key's columns; NULL for a table without a key.
-        columns: The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
-        before: The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
-        after: The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the last value.
-        before_map: The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
-        after_map: The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as written outside of the years 1 to 9999), null as NULL.
+        columns: Names and types of the table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+        before: The row before the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
+        after: The row after the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
+        before_map: The row before the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
+        after_map: The row after the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
         ddl_text: The statement of a DDL message.
-        ddl_meta: The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it).
+        ddl_meta: The serialized statement of a DDL message; NULL if it is not Base64 as java.util.Base64 decodes it.
         version: Version of the format, as written; any is valid.
-        error: What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+        error: The first error of the message, in this order. BAD_JSON; op: MISSING_FIELD or UNKNOWN_OPCODE; eventTime: MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs: MISSING_FIELD or BAD_FIELD. NULL for a valid message.
         is_valid: Whether datahub_error is NULL.
 
     Examples
@@ -2426,22 +2426,22 @@ def datahub_change(blob: Column | str | bytes) -> Column:
 
 
 def datahub_tuple(blob: Column | str | bytes) -> Column:
-    """The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's name, Y or N for each image. NULL for a message that such a topic cannot carry.
+    """The metadata columns of this message in a TUPLE topic. NULL for a message that such a topic cannot carry.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
     STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, _source_table_ STRING, _before_image_ STRING, _after_image_ STRING>
-        _sequence_id_: The same for both halves of an update.
+        _sequence_id_: Sequence id; both halves of an update have the same.
         _operation_type_: I, U or D.
         _excute_time_: eventTime [ms since epoch].
-        _source_table_: The table's name alone.
-        _before_image_: Y where this is the row before the change, else N.
-        _after_image_: Y where this is the row after the change, else N.
+        _source_table_: The table's name without database and schema.
+        _before_image_: Y if this is the row before the change, else N.
+        _after_image_: Y if this is the row after the change, else N.
 
     Examples
     --------
@@ -2453,12 +2453,12 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
 
 
 def datahub_shard_key(blob: Column | str | bytes) -> Column:
-    """The sharding key: the primary key's values as a JSON array, from the after image, else the before image. The table's name if there is no key or no image.
+    """The sharding key: the primary key's values as a JSON array, from the after image, else from the before image. Without a key or an image, it is the table's name.
 
     Parameters
     ----------
     blob : BINARY
-        One message, as a BLOB topic has it: JSON in UTF-8.
+        One message of a BLOB topic: JSON in UTF-8.
 
     Returns
     -------
@@ -2479,7 +2479,7 @@ def to_datahub_blob(change: Column | str) -> Column:
     Parameters
     ----------
     change : STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
-        The fields to write, any of those of `datahub_change`.
+        The fields to write: any of the fields of `datahub_change`.
 
     Returns
     -------

@@ -18,7 +18,7 @@ FORMATS: Final[tuple[Format, ...]] = (databus.FORMAT, kafka.FORMAT, datahub.FORM
 
 
 class _ByName(dict[str, Function]):
-    """Functions by name; of a name that none has, the error says which is near."""
+    """Functions by name. For an unknown name, the error suggests a similar one."""
 
     def __missing__(self, name: str) -> Function:
         near = difflib.get_close_matches(str(name), self, 1)
@@ -33,4 +33,4 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
 SAMPLES: Final[Mapping[str, bytes]] = MappingProxyType(
     {name: sample for format in FORMATS for name, sample in format.samples.items()}
 )
-"""What the examples read: the columns of the view ``sparkwire_samples``."""
+"""Sample bytes that the examples read: the columns of the view ``sparkwire_samples``."""

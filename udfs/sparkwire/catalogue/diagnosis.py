@@ -1,4 +1,4 @@
-"""What this Python makes of the package: versions, the compile cache, the checksums' code, round trips. No Spark."""
+"""Check the package in this Python process: versions, compile cache, checksum code, round trips. It needs no Spark."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from sparkwire.kernels.ready import state
 
 PACKAGES: Final = ("sparkwire", "pyspark", "numba", "numpy", "pandas", "pyarrow", "cramjam")
 _SLOW: Final = 5.0
-"""[s] that a first call takes only if it compiles."""
+"""A first call that takes longer than this has compiled kernels [s]."""
 
 
-class Examined(NamedTuple):
-    """One Python process, as plain values that travel as JSON."""
+class ProcessFacts(NamedTuple):
+    """The facts about one Python process, as values that JSON can hold."""
 
     host: str
     python: str
     versions: Mapping[str, str]
-    """by package, "missing" where it is not installed"""
+    """version by package, "missing" if it is not installed"""
     checksums: str
     ready: str
-    """the kernels that came with the package, or why none of them is for this process"""
+    """which of the package's precompiled kernels this process uses, or why it cannot use them"""
     cache: str
-    """its directory; empty if none exists"""
+    """directory of the compile cache; empty if there is no cache"""
     no_cache: str
-    """why there is none"""
+    """why there is no compile cache"""
     kernels: int
-    """in the cache before the first call"""
+    """number of kernels in the cache before the first call"""
     trips: Mapping[str, float]
-    """by round trip, what its first call took [s]"""
+    """duration of the first call of each round trip [s]"""
     wrong: list[str]
-    """round trips that did not come back, and why"""
+    """round trips that failed, and why"""
 
 
-def examine() -> Examined:
-    """Examine this process; each round trip is a first call if nothing was decoded before."""
+def examine() -> ProcessFacts:
+    """Collect the facts about this process. Run it before any other decoding, so that it measures first calls."""
     before = kept()
     trips: dict[str, float] = {}
     wrong = []
@@ -55,13 +55,13 @@ def examine() -> Examined:
         start = time.perf_counter()
         try:
             came_back = trip()
-        except Exception as failed:  # noqa: BLE001  # whatever it is belongs into the report
+        except Exception as failed:  # noqa: BLE001  # the report shows any error
             wrong.append(f"{name}: {type(failed).__name__}: {failed}")
             continue
         trips[name] = round(time.perf_counter() - start, 3)
         if not came_back:
             wrong.append(f"{name}: other bytes than those given")
-    return Examined(
+    return ProcessFacts(
         host=socket.gethostname(),
         python=platform.python_version(),
         versions={package: _version(package) for package in PACKAGES},
@@ -117,8 +117,8 @@ ROUND_TRIPS: Final[Mapping[str, Callable[[], bool]]] = {
 }
 
 
-def advice(here: Examined, others: Sequence[Examined]) -> Iterator[str]:
-    """What to do about each finding, a sentence each."""
+def advice(here: ProcessFacts, others: Sequence[ProcessFacts]) -> Iterator[str]:
+    """Yield one line for each problem: what it is and how to fix it."""
     for other in others:
         differ = {p: v for p, v in other.versions.items() if v != here.versions[p] and p in ("sparkwire", "pyspark")}
         for package, version in differ.items():
@@ -145,8 +145,8 @@ def advice(here: Examined, others: Sequence[Examined]) -> Iterator[str]:
         yield from (f"{one.host} is broken: {what}; report this page as an issue." for what in one.wrong)
 
 
-def page(title: str, one: Examined) -> Iterator[str]:
-    """A process, line by line."""
+def page(title: str, one: ProcessFacts) -> Iterator[str]:
+    """The printed lines about one process."""
     versions = ", ".join(f"{package} {version}" for package, version in one.versions.items())
     yield f"{title} {one.host}: Python {one.python}, {versions}"
     yield f"  checksums   {one.checksums}"
@@ -159,14 +159,14 @@ def page(title: str, one: Examined) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the doctor has found. It prints itself: in a shell, in a notebook, with ``print``."""
+    """The result of ``python -m sparkwire doctor``. Its ``str`` is the text to print."""
 
     session: tuple[str, ...]
-    """Spark, its mode, and why it could not examine the executors, a line each"""
-    driver: Examined
-    executors: tuple[Examined, ...] = ()
+    """lines about Spark: its version, its mode, and why it could not examine the executors"""
+    driver: ProcessFacts
+    executors: tuple[ProcessFacts, ...] = ()
     to_do: tuple[str, ...] = ()
-    """what to do about each finding; empty where nothing is wrong"""
+    """how to fix each problem; empty if there are none"""
 
     def __str__(self) -> str:
         lines = [*self.session, *page("driver", self.driver)]
@@ -177,11 +177,11 @@ class Diagnosis:
     __repr__ = __str__
 
 
-def report(session: Sequence[str], here: Examined, others: Sequence[Examined], *more: str) -> Diagnosis:
-    """All of it, with what to do about it; ``more``: what else there is to do."""
+def report(session: Sequence[str], here: ProcessFacts, others: Sequence[ProcessFacts], *more: str) -> Diagnosis:
+    """Join the facts and the advice; ``more`` is further advice."""
     return Diagnosis(tuple(session), here, tuple(others), tuple(dict.fromkeys([*advice(here, others), *more])))
 
 
-def examined(values: Mapping[str, Any]) -> Examined:
-    """Back from JSON."""
-    return Examined(**values)
+def facts_from(values: Mapping[str, Any]) -> ProcessFacts:
+    """The facts from parsed JSON."""
+    return ProcessFacts(**values)

@@ -32,15 +32,15 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = {
     "debezium_change": ("operation", "table", "event_time", "before", "after", "error"),
     "datahub_change": ("operation", "sequence_id", "table", "event_time", "before", "after", "error"),
 }  # fmt: skip
-"""columns of a printed table; other formats show all of theirs"""
+"""columns of a printed table, by format; other formats show all columns"""
 _WIDEST: Final = 48
-"""of a printed value [characters]"""
+"""the longest printed value [characters]"""
 _PAGE: Final = 200
-"""rows that share the widths of their columns"""
+"""number of rows that share the widths of their columns"""
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print the rows; the exit code of the command."""
+    """Print the rows and return the exit code of the command."""
     try:
         name, schema, batches = _rows(given)
         if given.output:
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
         else:
             _print_table(_shown(name, given, schema), batches, sys.stdout)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
         sys.stderr.close()
         return 0
     except (ValueError, OSError) as failure:
@@ -85,7 +85,7 @@ def _chosen(columns: str, names: Sequence[str]) -> list[str]:
 
 
 def _options(given: argparse.Namespace) -> dict[str, str]:
-    """The options of the data source that reads the path, none where a function reads it."""
+    """The options of the data source that reads the path; empty if a function reads it."""
     options = dict[str, str]()
     for each in given.option:
         name, equals, value = each.partition("=")
@@ -149,7 +149,7 @@ def _print_table(names: Sequence[str], batches: Iterable[pa.RecordBatch], out: T
     for batch in batches:
         for start in range(0, batch.num_rows, _PAGE):
             page = batch.select(names).slice(start, _PAGE)
-            rows = list(zip(*([_cell(each) for each in column.to_pylist()] for column in page.columns), strict=True))
+            rows = list(zip(*([_printed(each) for each in column.to_pylist()] for column in page.columns), strict=True))
             widths = [
                 max(width, *map(len, column)) for width, column in zip(widths, zip(*rows, strict=True), strict=True)
             ]
@@ -166,7 +166,7 @@ def _print_row(row: Sequence[str], widths: Sequence[int], out: TextIO) -> None:
     out.write("  ".join(each.ljust(width) for each, width in zip(row, widths, strict=True)).rstrip() + "\n")
 
 
-def _cell(value: Any) -> str:
+def _printed(value: Any) -> str:
     plain = _plain(value)
     text = "NULL" if plain is None else plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
     text = text if text.isprintable() else text.encode("unicode_escape").decode()
@@ -183,7 +183,7 @@ def _print_json(batches: Iterable[pa.RecordBatch], out: TextIO) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: bytes as UTF-8 text where they are that, else as ``0x…``, as `--key` takes them."""
+    """A value that JSON can hold. Bytes become text if they are UTF-8, else ``0x…``; `--key` accepts both forms."""
     if isinstance(value, bytes):
         try:
             return value.decode()

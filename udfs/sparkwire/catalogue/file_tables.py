@@ -30,17 +30,17 @@ _OF_SUFFIX: Final = {
     ".snapshot": "kafka_producer_snapshot",
     "leader-epoch-checkpoint": "kafka_leader_epochs",
 }
-"""functions that read a whole file, by how its name ends"""
+"""functions that read a whole file, by the suffix of its name"""
 _SNIFFED: Final = 4096
-"""of a file, to find out its format [bytes]"""
+"""size of the part of a file that determines its format [bytes]"""
 _NEWEST_MAGIC: Final = 2
 
 
 class FileTable(NamedTuple):
-    """Rows of a path, as they are read."""
+    """The rows of a path."""
 
     format: str
-    """a data source, or the function that gives the rows"""
+    """name of the data source or of the function that reads the rows"""
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
 
@@ -68,7 +68,7 @@ def _rows(source: Files, path: str, options: Mapping[str, Any]) -> tuple[pa.Sche
 
 
 def _as_text(value: Any) -> str:
-    """An option's value as Spark hands it over."""
+    """An option's value as Spark passes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, bytes):
@@ -79,7 +79,7 @@ def _as_text(value: Any) -> str:
 
 
 def source_of(path: str) -> str:
-    """The data source that reads a path; ValueError where neither does."""
+    """The name of the data source that reads a path; ValueError if neither reads it."""
     files, single, _ = listed(path)
     if not single and (is_bucket(files) or segments(files, False, "")):
         return kafka_log.NAME
@@ -106,7 +106,7 @@ def _sniffed(file: File) -> str | None:
 
 
 def _is_long_batch(head: bytes, file: File) -> bool:
-    """Whether a file may begin with a batch that is longer than its head."""
+    """Whether a file may begin with a batch that is longer than the bytes in ``head``."""
     if len(head) < _SNIFFED:
         return False
     end = OVERHEAD + int.from_bytes(head[ENTRY["size"].offset : ENTRY["size"].end], "big", signed=True)
@@ -125,7 +125,7 @@ def _ask(function: str, data: bytes, *arguments: Any) -> Any:
 
 
 def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
-    """The rows of any file, directory or bucket that this package reads; ValueError where it reads none of it."""
+    """The rows of any file, directory or bucket that this package can read; ValueError if it cannot read the path."""
     files, single, _ = listed(path)
     if single:
         function = next((name for suffix, name in _OF_SUFFIX.items() if files[0].basename.endswith(suffix)), None)
@@ -153,12 +153,12 @@ def _whole_file(file: File, function: str) -> FileTable:
 
 
 def _json_lines(file: File) -> FileTable | None:
-    """Messages of DataHub or Debezium, one a line; None where the file is none of that."""
+    """Messages of DataHub or Debezium, one on each line; None if the file has neither."""
     if not _head(file).lstrip().startswith(b"{"):
         return None
     with OpenFile(file) as source:
         lines = pa.array(bytes(source.read(0, source.size)).splitlines(), pa.binary())
-    # Debezium's flattened messages are any JSON object: what is DataHub's is asked first.
+    # A flattened Debezium message may be any JSON object, so DataHub comes first.
     of_datahub = FUNCTIONS["datahub_change"].decode(lines)
     if 2 * of_datahub.field("error").null_count >= len(lines):
         return _spread("datahub_change", of_datahub)

@@ -1,11 +1,11 @@
-"""Compile every kernel that functions, data sources, Avro's rows and Databus consumers use, into a cache that you can ship.
+"""Compile every kernel of functions, data sources, Avro rows and Databus consumers into a cache that you can ship.
 
     python -m sparkwire warm [DIRECTORY]
 
-DIRECTORY becomes ``NUMBA_CACHE_DIR``: put it on the executors' image, or in the archive of their Python, and set
-``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without one, it fills the cache of this Python, which is inside the
-package if that is writable. The cache is valid for the same package, Python and kind of processor; others compile for
-themselves.
+The command writes the cache to DIRECTORY. Put the directory on the executors' image, or in the archive of their Python, and
+set ``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without DIRECTORY, the command fills the cache of this Python, which is
+inside the package if that is writable. The cache is valid for the same package, Python and kind of processor. Other processes
+compile their own kernels.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _AVRO: Final = """{"type": "record", "name": "r", "fields": [
 
 
 def warm(progress: Callable[[int, int], None] = lambda done, steps: None) -> int:
-    """Call every function on sample bytes, in each way in which Spark passes columns, and return the number of calls.
+    """Call every function on sample bytes with every column layout that Spark uses. Return the number of calls.
 
-    A column of bytes may have 32-bit or 64-bit offsets, with or without NULLs: each needs a separate kernel. ``progress`` gets
-    the number of calls done and of all calls.
+    A column of bytes has 32-bit or 64-bit offsets, with or without NULLs; each layout needs a separate kernel. ``progress``
+    receives the number of finished calls and the number of all calls.
     """
     steps: list[Callable[[], object]] = [partial(function.decode, *arguments) for function, arguments in _calls()]
     steps += [_read_files, _decode_avro, _dispatch]
@@ -66,7 +66,7 @@ def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
 
 
 def _read_files() -> None:
-    """Read the example files as the data sources do, as batches and as streams begin."""
+    """Read the example files with the data sources, as a batch query and as a new stream."""
     files = Path(__file__).parents[1] / "data"
     options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
     options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}, {"key": "u"}]
@@ -93,14 +93,14 @@ def _decode_avro() -> None:
 
 
 def _dispatch() -> None:
-    """Pass the example events to a consumer, with the search for corruption."""
+    """Pass the example events to a consumer, including the search for corrupt events."""
     relay = (Path(__file__).parents[1] / "data" / "databus" / "relay_v1.bin").read_bytes()
     dispatch([relay], Consumer())
     explain(relay[:65] + b"!")
 
 
 def _records(records: pa.ListArray, magic: int) -> pa.ListArray:
-    """The records as a message of that magic can have them: headers are for magic 2."""
+    """The records without the fields that the magic lacks: only magic 2 has headers."""
     fields = ("key", "value", "timestamp_ms", "headers") if magic == 2 else ("key", "value", "timestamp_ms")
     items = records.flatten()
     names = [field.name for field in items.type]
@@ -109,7 +109,7 @@ def _records(records: pa.ListArray, magic: int) -> pa.ListArray:
 
 
 def _given(argument: Argument, column: pa.Array) -> pa.Array:
-    """A column of an argument's type: the samples, what is read from them, or zeros."""
+    """A column of an argument's type: the samples, values decoded from them, or zeros."""
     if pa.types.is_binary(argument.type):
         return column
     if argument.name == "json":
@@ -124,7 +124,7 @@ def _given(argument: Argument, column: pa.Array) -> pa.Array:
         wanted = {field.name for field in argument.type}
         readers = [f for f in FUNCTIONS.values() if pa.types.is_struct(f.return_type)]
         reader = next(f for f in readers if wanted == {field.name for field in f.return_type})
-        # Encoders reject what no valid message has.
+        # Encoders reject values that no valid message has.
         intact = [row for row in reader.decode(column).to_pylist() if row is None or row["error"] is None]
         return pa.array(intact, reader.return_type)
     return pa.array([1] * len(column), argument.type)

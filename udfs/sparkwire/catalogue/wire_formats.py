@@ -16,33 +16,33 @@ from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
 from sparkwire.databus.event_payloads import ask, of_events
 
 _LIKELY_IDS: Final = 1 << 20
-"""a registry counts from 1; four bytes of anything else are rarely below"""
+"""A registry numbers schemas from 1. Four bytes of other data rarely have a number below this one."""
 _MANY: Final = 100
-"""rows none of which can be read are no accident any more"""
+"""number of rows from which on it is an error that none of them can be read"""
 
 
 class WireFormat(NamedTuple):
-    """One of them."""
+    """A wire format, and how to read it."""
 
     title: str
     payloads: Callable[[pa.Array], Payloads]
     fits: Callable[[pa.Array], bool]
-    """whether values without NULL are of it, beyond a doubt"""
+    """whether all values of a column without NULLs certainly have this format"""
     with_headers: Callable[[pa.Array, pa.Array, str], Payloads] | None = None
-    """where the headers of a Kafka record may name the schema: of messages, headers, and ``key`` or ``value``"""
+    """Reads messages, headers, and the word ``key`` or ``value``. None if record headers cannot name the schema."""
     named_by_text: Callable[[Schemas], Schemas] | None = None
-    """schemas also by what a message names them by, where that is a digest of the text; None where a registry gives it"""
+    """Adds the fingerprints by which messages name schemas. None if a registry assigns the ids."""
     bytes_without_size: bool = False
-    """whether a value of the schema ``bytes`` is all that comes after the prefix"""
+    """whether a value of the schema ``bytes`` consists of all bytes after the wire-format header, without a size"""
 
-    def taken_apart(self, messages: pa.Array, headers: pa.Array | None, of: str) -> Payloads:
-        """The payloads of a record's values or keys, by its headers where the format has such; ``of`` is value or key."""
+    def split(self, messages: pa.Array, headers: pa.Array | None, of: str) -> Payloads:
+        """The schema ids and payloads of messages. It uses record headers if the format does; ``of`` is value or key."""
         if headers is not None and self.with_headers is not None:
             return self.with_headers(messages, headers, of)
         return self.payloads(messages)
 
-    def prepared(self, schemas: Schemas) -> Schemas:
-        """With all that names the schemas."""
+    def with_names(self, schemas: Schemas) -> Schemas:
+        """The schemas, also under the fingerprints that messages of this format contain."""
         return schemas if self.named_by_text is None else self.named_by_text(schemas)
 
 
@@ -62,7 +62,7 @@ def _have_event(values: pa.Array) -> bool:
 
 
 def _have_all(of: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array], bool]:
-    """A marker and lengths that nothing else has by chance."""
+    """A check that all values have the format's marker and lengths, which other data does not have by chance."""
     return lambda values: not of(values).ids.null_count
 
 
@@ -76,7 +76,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
     "confluent_header": WireFormat(
         "messages with Confluent's header",
         payloads.of_confluent,
-        lambda values: False,  # which the values alone do not show
+        lambda values: False,  # values alone do not show this format
         payloads.with_headers("confluent_header", payloads.of_confluent),
         bytes_without_size=True,
     ),
@@ -109,10 +109,11 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
 
 
 def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
-    """Check that a column has its wire format, if none of its rows could be read.
+    """If no row could be read, check that the column has the expected wire format.
 
-    ValueError where the rows are of another wire format, or are many and all of none.
+    ValueError if the rows have another wire format, or if there are many rows and none has any known format.
     """
+
     values_present = values.drop_null()
     if not len(values_present) or pc.sum(errors.is_valid()).as_py() < len(values_present):
         return

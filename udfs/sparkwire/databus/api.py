@@ -38,53 +38,55 @@ def consume(
     settings: Settings | None = None,
     tasks: int | None = None,
 ) -> DataFrame:
-    """Run a consumer over the events of a DataFrame, now; a report row for each completed window.
+    """Run a consumer over the events of a DataFrame immediately. The result has a row for each completed window.
 
-    One task dispatches a stream in its order, however the DataFrame is partitioned; tasks run in parallel. No task holds a
-    whole stream in memory. Works in a batch query and inside ``foreachBatch``, classic and on Connect.
+    One task dispatches a whole stream in order, regardless of the DataFrame's partitions; tasks run in parallel. No task holds a
+    whole stream in memory. It works in a batch query and inside ``foreachBatch``, in classic Spark and on Spark Connect.
 
-    Consumers get a window at least once: Spark runs a failed task again. A consumer that writes by window scn ends exactly once
-    (docs/databus-client.md shows one). With speculative execution two tasks may deliver the same window at once.
+    Consumers get each window at least once, because Spark repeats a failed task. A consumer that writes by window SCN gets
+    exactly-once results (docs/databus-client.md has an example). With speculative execution, two tasks may deliver the same
+    window at the same time.
 
     Parameters
     ----------
     df
-        events: a BINARY column ``event``, a column ``stream`` (without one all events are one stream), and what orders the events
-        of a stream. The data source ``databus`` gives such rows.
+        events: a BINARY column ``event``, a column ``stream``, and the columns that order the events of a stream. Without a
+        column ``stream``, all events are one stream. The data source ``databus`` returns such rows.
     consumer
-        a `Consumer`, pickled to the tasks, of which every stream and member gets a copy; or what makes one, called there.
+        a `Consumer`, or a function that returns one and runs in the task. A `Consumer` is pickled; every stream and every member
+        gets its copy.
     group_size
-        members of the consumer group: threads that share a stream's data events between two barriers. All other callbacks go to
-        every member.
+        number of members of the consumer group: threads that share a stream's data events between two barriers. All other
+        callbacks go to every member.
     source_order
-        source ids (or names, with ``sources``): presents the sources of each window in this order, others after them.
+        source ids (or names, with ``sources``). Each window presents its sources in this order, other sources after them.
     partitions
-        n tasks a stream, each with every window, and with the data events that Databus's key filter gives it
-        (`dbus_key_partition`). Each has separate consumers.
+        number of tasks for each stream. Each task gets every window, but only the data events that Databus's key filter assigns
+        to it (`dbus_key_partition`). Each has separate consumers.
     sources
-        the sources with their schemas. Data events of other sources, or with a schema id that none of them has, then fail, as in
-        Databus. By default any source is known, by its id as its name.
+        the sources with their schemas. Data events of other sources, or with an unknown schema id, then fail, as in Databus. By
+        default every source is known, and its id is its name.
     order
-        the columns that order a stream's events; by default ``file`` and ``position``, those of them that are there.
+        the columns that order a stream's events. By default ``file`` and ``position``, if the DataFrame has them.
     settings
-        sizes and retries; by default those of Databus, but with 10 retries.
+        sizes and retries. The defaults are those of Databus, except 10 retries.
     tasks
-        among how many tasks the streams are spread; by default ``spark.sql.shuffle.partitions``.
+        number of tasks that share the streams; by default ``spark.sql.shuffle.partitions``.
 
     Returns
     -------
     DataFrame
         ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
         ``rollbacks INT`` (since the previous window), ``retries INT`` (those after failures), ``seconds DOUBLE``,
-        ``checkpoint STRING`` (NULL if declined). A rollback after an SCN regress is no retry. A repeated window has a row for
-        each delivery. All rows exist when this returns.
+        ``checkpoint STRING`` (NULL if declined). A rollback after an SCN regress does not count as a retry. A repeated window has
+        a row for each delivery. All rows exist when the call returns.
 
     Raises
     ------
     ValueError, TypeError
-        where an argument is wrong.
+        if an argument is wrong.
     pyspark.errors.PythonException
-        if the consumer has failed too often, or an event is corrupt. The last line names stream, window, callback and error.
+        if the consumer failed too often, or an event is corrupt. The last line names the stream, window, callback and error.
 
     Examples
     --------
@@ -114,16 +116,16 @@ def callbacks(
     threshold: int = THRESHOLD,
     tasks: int | None = None,
 ) -> DataFrame:
-    """The callbacks as rows, for SQL: those of a consumer that never fails, in order.
+    """Return the callbacks as rows for SQL, in the order in which a consumer that never fails gets them.
 
     Parameters
     ----------
     df, order, tasks
-        as for `consume`; corrupt events are left out, and control events at which a client fails.
+        as for `consume`. The result omits corrupt events, and control events at which a client fails.
     sources
-        what names the sources; by default their ids.
+        the sources with their names; by default, the ids are the names.
     threshold
-        [bytes] after which there is a checkpoint in the middle of a window.
+        size after which a window gets a checkpoint in its middle [bytes]
 
     Returns
     -------
@@ -143,7 +145,7 @@ def callbacks(
 def rows_by_source(
     df: DataFrame, column: str, schemas: str | Path | Iterable[Any] | Mapping[Any, Any]
 ) -> dict[str, DataFrame]:
-    """Typed rows of events: a DataFrame for each source, the payload's fields as columns.
+    """Return typed rows of events: for each source a DataFrame with the payload's fields as columns.
 
     Parameters
     ----------
@@ -153,21 +155,21 @@ def rows_by_source(
         the BINARY column of events
     schemas
         a folder of ``.avsc`` files, a list of schemas, or a mapping from fingerprints or versions to schemas, as for
-        `sparkwire.avro.rows`. A source is the full name of a record; its last schema is the reader's schema
+        `sparkwire.avro.rows`. A source is the full name of a record; the last schema of a source is the reader's schema
 
     Returns
     -------
     dict[str, DataFrame]
         by source: ``_sequence_``, ``_timestamp_``, ``_src_id_``, ``_opcode_`` and ``_key_`` of the event, the fields, and
-        ``_error_``, as in `sparkwire.avro.rows`. Under ``UNKNOWN_SCHEMA`` the data events whose schema is unknown,
-        without fields. Events of other sources and control events are in none.
+        ``_error_``, as in `sparkwire.avro.rows`. The key ``UNKNOWN_SCHEMA`` has the data events with an unknown schema, without
+        fields. No DataFrame has events of other sources or control events.
 
     Raises
     ------
     ValueError
-        where a schema is none, or cannot be read by the last one of its source.
+        if a schema is invalid, or the last schema of its source cannot read its data.
     TypeError
-        where the column is not BINARY.
+        if the column is not BINARY.
 
     Examples
     --------

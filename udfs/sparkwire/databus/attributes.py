@@ -1,4 +1,4 @@
-"""What the attributes of events say: their opcodes and their kinds of key."""
+"""Kernels that read the attributes of events: opcodes and kinds of key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparkwire.kernels import Bools, int64, kernel
 
 @kernel
 def find_opcodes(attributes: npt.NDArray[Any], variants: npt.NDArray[np.int8], out: npt.NDArray[np.int8]) -> None:
-    """Index into ``OPCODES``, -1 for none: V1 has two bits, of which UPSERT wins; V2 a number, of which 3 is no opcode."""
+    """Index into ``OPCODES``, -1 for none. V1 has two bits; if both are set, it is UPSERT. V2 has a number; 3 is no opcode."""
     for row in range(out.size):
         bits = int64(attributes[row]) & layout.V2_OPCODE_MASK
         if bits == 3:
@@ -25,7 +25,7 @@ def find_opcodes(attributes: npt.NDArray[Any], variants: npt.NDArray[np.int8], o
 
 
 def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
-    """The kind of key by the attributes: V1 has a bit, V2 a number."""
+    """The kind of each key, from the attributes: a bit in V1, a number in V2."""
     kinds = empty(len(bits), np.int8)
     find_key_kinds(bits, is_v2, kinds)
     return kinds

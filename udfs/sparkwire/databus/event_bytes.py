@@ -1,4 +1,4 @@
-"""Kernels that write serialized events: how long each becomes, and its bytes."""
+"""Kernels that write serialized events: they measure each event, then write its bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from sparkwire.kernels.store_fields import field_writer
 
 _COMPUTED: Final = ("version", "magic", "header_length", "header_crc", "value_crc", "schema_id", "schema_version")
 FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)
-"""The fixed fields written from columns: all but those that the kernels here write themselves."""
+"""The fixed fields from columns: all except those that the kernels here compute."""
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_SCHEMA_ID = layout.V1["schema_id"].offset
@@ -51,30 +51,30 @@ _V2_VALUE_CRC = layout.V2["value_crc"].offset
 
 
 _TOGETHER: Final = 2
-"""rows written before their checksums; of more the processor would wait for memory, and compute later"""
+"""number of rows written before their checksums; with more rows, the processor would wait for memory"""
 
 _write_fixed = field_writer(
     (
-        (),  # of no variant
+        (),  # NO_VARIANT has no fields
         *(variant_of(table, FIXED, little) for table in (layout.V1, layout.V2) for little in (False, True)),
     )
 )
 
 
 class Parts(NamedTuple):
-    """What an event has besides its fixed fields, by the names of `event`: KEY, VALUE, DIGEST …
+    """The variable parts of events, by the span names of `parts`: KEY, VALUE, DIGEST …
 
-    A metadata or payload part is there if its data is; a digest that is not there is 16 zeros.
+    A metadata or payload part exists if its data exists; a missing digest is 16 zeros.
     """
 
     data: tuple[Bytes, ...]
-    """by span, the column that its bytes are in"""
+    """the bytes of each span's column"""
     starts: Ints
-    """(SPANS, rows), into the span's ``data``"""
+    """(SPANS, rows), positions in the span's ``data`` [bytes]"""
     sizes: Ints
     """(SPANS, rows) [bytes], -1 for none"""
     versions: Ints
-    """(NUMBERS, rows): the schema versions"""
+    """(NUMBERS, rows), the schema versions"""
 
 
 @kernel
@@ -100,8 +100,8 @@ def write_events(
 ) -> None:
     """Write every event that has a size to ``out[offsets[row]:offsets[row + 1]]``.
 
-    It writes rows one after the other, front to back: a copy may run over into the next row's place. Checksums come a row
-    later: the processor waits where bytes are read that were only just written.
+    It writes rows in order, because a copy may overwrite the start of the next row. It computes checksums only after
+    each `_TOGETHER` rows, because a processor stalls when it reads bytes that were just written.
     """
     for first in range(0, variants.size, _TOGETHER):
         stop = min(first + _TOGETHER, variants.size)
@@ -131,7 +131,7 @@ def _write_value_crc(out: Bytes, start: int, end: int, variant: int) -> None:
 
 @kernel
 def _write_header_crc(out: Bytes, start: int, end: int, variant: int) -> None:
-    """Over the value's, too."""
+    """Write the header's checksum; it covers the value's checksum."""
     first, last = header_first(variant), header_end(out, start, end - start, variant)
     at = start + (_V2_CRC if is_v2(variant) else _V1_CRC)
     store_i32(out, at, crc32_raw(out, start + first, last - first), is_little(variant))
@@ -139,7 +139,7 @@ def _write_header_crc(out: Bytes, start: int, end: int, variant: int) -> None:
 
 @kernel
 def _write_v1(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row: int) -> None:
-    """All but the checksums."""
+    """Write everything except the checksums."""
     store_u8(out, start, 0)
     _write_digest(out, start + _V1_SCHEMA_ID, parts, row, DIGEST)
     if parts.sizes[DIGEST, row] < 0:
@@ -149,7 +149,7 @@ def _write_v1(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row
 
 @kernel
 def _write_v2(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row: int) -> None:
-    """All but the checksums."""
+    """Write everything except the checksums."""
     store_u8(out, start, 2)
     store_i32(out, start + _V2_MAGIC, layout.MAGIC, little)
     at = _write_key(out, start + layout.V2_KEY, little, kind, parts, row)
@@ -162,7 +162,7 @@ def _write_v2(out: Bytes, start: int, little: bool, kind: int, parts: Parts, row
 
 @kernel
 def _key_size(kind: int, parts: Parts, row: int) -> int:
-    """What the key takes, its length or its part's head included [bytes]."""
+    """Size of the key, including its length or its part's head [bytes]."""
     if kind == layout.LONG_KEY:
         return 8
     if kind == layout.BYTES_KEY:
@@ -176,7 +176,7 @@ def _key_size(kind: int, parts: Parts, row: int) -> int:
 
 @kernel
 def _write_key(out: Bytes, at: int, little: bool, kind: int, parts: Parts, row: int) -> int:
-    """Where the key ends; a LONG is among the fixed fields, and written already."""
+    """Write the key and return its end. A LONG is a fixed field, so it is already written."""
     if kind == layout.LONG_KEY:
         return at + 8
     if kind == layout.BYTES_KEY:
@@ -195,7 +195,7 @@ def _part_size(parts: Parts, row: int, content: int, digest: int) -> int:
 def _write_part(
     out: Bytes, at: int, little: bool, parts: Parts, row: int, content: int, digest: int, version: int
 ) -> int:
-    """Length, version, kind of digest, digest and data; where the part ends."""
+    """Write length, version, kind of digest, digest and data; return the part's end."""
     store_i32(out, at, max(parts.sizes[content, row], 0), little)
     digest_kind = 1 if parts.sizes[digest, row] == layout.CRC32_SIZE else 0
     store_i16(out, at + 4, parts.versions[version, row] << 2 | digest_kind, little)
@@ -210,7 +210,7 @@ def _digest_size(parts: Parts, row: int, digest: int) -> int:
 
 @kernel
 def _write_digest(out: Bytes, at: int, parts: Parts, row: int, digest: int) -> int:
-    """The digest, 16 zeros for none; where it ends."""
+    """Write the digest, 16 zeros for none; return its end."""
     size, start, data = parts.sizes[digest, row], parts.starts[digest, row], parts.data[digest]
     if size == layout.CRC32_SIZE:
         store_i32(out, at, i32(data, start, True), True)

@@ -1,4 +1,4 @@
-"""What an event has: its fields in the order of ``dbus_event``, each a scalar function and a column of the struct."""
+"""The fields of an event, in the order of ``dbus_event``. Each is a scalar function and a column of the struct."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ EventAccessor = Callable[[Events], pa.Array]
 
 
 def fixed(field: str, example: str) -> Column[Events]:
-    """A fixed field, NULL where its bytes are missing."""
+    """A fixed field, NULL if its bytes are missing."""
     sql, doc = described(field, layout.V1, layout.V2)
     return Column(field, sql, doc, lambda events: primitive(events.header.fields[field], events.has(field)), example)
 
 
 def crc_computed(which: int) -> EventAccessor:
-    """The header's (0) or the value's (1) checksum, over the bytes that are there."""
+    """The checksum of the header (0) or the value (1), computed over the bytes that exist."""
     return lambda events: primitive(events.checked.crcs[which], events.checked.crcs[which] != UNKNOWN)
 
 
 def crc_valid(which: int) -> EventAccessor:
-    """Whether the header's (0) or the value's (1) checksum is the stored one."""
+    """Whether the computed checksum of the header (0) or the value (1) equals the stored one."""
     return lambda events: primitive(events.checked.checks[which] == 1, events.checked.checks[which] != UNKNOWN)
 
 
 def _span(name: str, doc: str, which: int, example: str) -> Column[Events]:
-    """The bytes of a part, NULL where it is missing."""
+    """The bytes of a part, NULL if it is missing."""
 
     def accessor(events: Events) -> pa.Array:
         return gather(events.data, events.spans.starts[which], events.spans.sizes[which], pa.binary())
@@ -51,7 +51,7 @@ def _span(name: str, doc: str, which: int, example: str) -> Column[Events]:
 
 
 def _number(name: str, sql: str, doc: str, which: int, example: str) -> Column[Events]:
-    """A number out of the variable part, NULL where it is missing."""
+    """A number of a part, NULL if it is missing."""
 
     def accessor(events: Events) -> pa.Array:
         values = events.spans.numbers[which]
@@ -75,8 +75,8 @@ FIELDS.append(fixed("version", "dbus_version(event) -> 0"))
 
 @FIELDS.column("STRING", "dbus_byte_order(event) -> BIG_ENDIAN")
 def byte_order(events: Events) -> pa.Array:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. V2's magic word states it. Otherwise it is the order in which
-    the stored length is the row's, else the one in which the header's checksum is right, else BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. The first of these that determines it counts: V2's magic word, a
+    stored length that equals the size of the bytes, a header checksum that is right. The default is BIG_ENDIAN.
     """
     variants = events.header.variants
     little = ((variants == V1_LITTLE) | (variants == V2_LITTLE)).astype(np.int8)
@@ -89,14 +89,14 @@ FIELDS += [
     Column(
         "header_crc_computed",
         "BIGINT",
-        "The header's checksum, computed over the bytes that are there.",
+        "The header's checksum, computed over the bytes that exist.",
         crc_computed(0),
         "dbus_header_crc_computed(event) -> 847328966",
     ),
     Column(
         "value_crc_computed",
         "BIGINT",
-        "The value's checksum, computed over the bytes that are there; of V2 the body's.",
+        "The value's checksum (V2: the body's), computed over the bytes that exist.",
         crc_computed(1),
         "dbus_value_crc_computed(event) -> 4029829531",
     ),
@@ -104,7 +104,7 @@ FIELDS += [
         Column(
             f"{name}_crc_valid",
             "BOOLEAN",
-            f"Whether the {name}'s checksum is right; NULL where bytes that it needs are missing.",
+            f"Whether the {name}'s checksum is right; NULL if bytes of its range are missing.",
             crc_valid(which),
             f"dbus_{name}_crc_valid(event) -> true",
         )
@@ -117,7 +117,7 @@ FIELDS += [
 
 @FIELDS.column("STRING", "dbus_opcode(event) -> UPSERT")
 def opcode(events: Events) -> pa.Array:
-    """UPSERT or DELETE; NULL where no opcode bit is set."""
+    """UPSERT or DELETE; NULL if no opcode bit is set."""
     return from_codes(events.opcodes, layout.OPCODES)
 
 
@@ -125,7 +125,7 @@ FIELDS += [
     _flag("is_trace", "Whether the event is traced.", layout.V1_TRACE, layout.V2_TRACE),
     _flag(
         "is_replicated",
-        "Whether the event came by external replication.",
+        "Whether the event comes from external replication.",
         layout.V1_REPLICATED,
         layout.V2_REPLICATED,
     ),
@@ -192,7 +192,7 @@ def _by_source(events: Events, codes: Ints, vocabulary: tuple[str, ...]) -> pa.A
 
 @FIELDS.column("BINARY", "hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10")
 def schema_id(events: Events) -> pa.Array:
-    """Id of the payload's schema, 16 bytes; of V2 the payload part's digest (16 or 4), NULL without a payload."""
+    """Id of the payload's schema, 16 bytes. V2: the payload part's digest, 16 or 4 bytes, NULL without a payload."""
     at = layout.V1["schema_id"].offset
     v1 = ~events.is_v2 & _mask(events, "schema_id")
     starts = np.where(v1, events.offsets[:-1].astype(np.int64) + at, events.spans.starts[parts.DIGEST])
@@ -216,7 +216,7 @@ def _mask(events: Events, field: str) -> Bools:
 
 @FIELDS.column("STRING", "dbus_key(event) -> 5")
 def key(events: Events) -> pa.Array:
-    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8; NULL where they are not UTF-8."""
+    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8. NULL if they are not UTF-8."""
     (starts, spans), longs = events.keys, events.header.fields["key_long"]
     sizes = empty(events.rows, np.int64)
     measure_keys(events.data, starts, spans, longs, events.long_keys, sizes)
@@ -236,7 +236,7 @@ def key_long(events: Events) -> pa.Array:
 FIELDS += [
     _span(
         "key_bytes",
-        "The key's bytes, NULL where it is a LONG; of a SCHEMA key its data.",
+        "The bytes of a BYTES key, or the data of a SCHEMA key; NULL for a LONG key.",
         parts.KEY,
         "hex(dbus_key_bytes(event_v2)) -> A972D417",
     ),
@@ -249,7 +249,7 @@ FIELDS += [
     _number(
         "value_size",
         "INT",
-        "Size of the payload, as the event says [bytes].",
+        "Size of the payload, as stored in the event [bytes].",
         parts.VALUE_SIZE,
         "dbus_value_size(event) -> 5",
     ),
@@ -285,7 +285,7 @@ FIELDS += [
 
 @FIELDS.column("STRING", "dbus_status(event) -> OK")
 def status(events: Events) -> pa.Array:
-    """OK, PARTIAL (bytes are missing) or ERR: the verdict of Databus's own scan, stricter where that is unsafe."""
+    """OK, PARTIAL (bytes are missing) or ERR, as in Databus's own scan, but stricter where that scan is unsafe."""
     return from_codes(status_codes(events.errors), layout.STATUSES)
 
 
@@ -299,11 +299,11 @@ def status_codes(errors: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 @FIELDS.column("STRING", "dbus_error(substring(event, 1, 60)) -> TRUNCATED")
 def error(events: Events) -> pa.Array:
-    """The first thing wrong, reading from the front; NULL for a valid event."""
+    """The first error in the order of the bytes; NULL for a valid event."""
     return from_codes(events.errors, ERRORS)
 
 
 @FIELDS.column("BOOLEAN", "dbus_is_valid(event) -> true")
 def is_valid(events: Events) -> pa.Array:
-    """Whether nothing is wrong."""
+    """Whether the event has no error."""
     return primitive(events.errors == OK)

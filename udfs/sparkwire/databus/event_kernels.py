@@ -1,7 +1,7 @@
-"""Kernels for one serialized event: which variant it is, where its header ends, whether it is valid.
+"""Kernels for one serialized event: its variant, the end of its header, its errors.
 
-An event is ``data[start:start + size]``; positions inside count from its start [bytes]. A kernel reads a field only after it
-has checked that its bytes are inside the row.
+An event is ``data[start:start + size]``. Positions inside it count from its start [bytes]. A kernel reads a field only after
+it has checked that the field's bytes are inside the row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _V2_VALUE_CRC = layout.V2["value_crc"].offset
 _V2_LENGTH = layout.V2["length"].offset
 _V2_ATTRIBUTES = layout.V2["attributes"].offset
 
-UNKNOWN = -1  # a position, a size or a checksum that the bytes do not say
+UNKNOWN = -1  # a position, size or checksum that cannot be read
 
 
 @kernel
@@ -38,7 +38,7 @@ def is_little(variant: int) -> bool:
 
 @kernel
 def key_type(data: Bytes, start: int, variant: int) -> int:
-    """The kind of key, from attributes that are there."""
+    """The kind of key. The caller has checked that the attributes exist."""
     little = is_little(variant)
     if is_v2(variant):
         return ((int64(u16(data, start + _V2_ATTRIBUTES, little)) >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
@@ -48,7 +48,7 @@ def key_type(data: Bytes, start: int, variant: int) -> int:
 
 @kernel
 def total_length(data: Bytes, start: int, size: int, variant: int) -> int:
-    """The length as stored, below any length where its bytes are missing [bytes]."""
+    """The stored length [bytes]; less than any valid length if its bytes are missing."""
     if is_v2(variant):
         return int64(i32(data, start + _V2_LENGTH, is_little(variant))) if size >= layout.V2_LENGTH_END else -(1 << 40)
     return int64(i32(data, start + _V1_LENGTH, is_little(variant))) if size >= _V1_LENGTH + 4 else -(1 << 40)
@@ -56,7 +56,7 @@ def total_length(data: Bytes, start: int, size: int, variant: int) -> int:
 
 @kernel
 def header_end(data: Bytes, start: int, size: int, variant: int) -> int:
-    """Where the header ends by its own word, ``UNKNOWN`` where that word is missing or negative [bytes]."""
+    """The end of the header according to its own fields [bytes]; ``UNKNOWN`` if these are missing or negative."""
     if is_v2(variant):
         if size < _V2_HEADER_LENGTH + 4:
             return UNKNOWN
@@ -68,7 +68,7 @@ def header_end(data: Bytes, start: int, size: int, variant: int) -> int:
 
 @kernel
 def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int:
-    """Checksum of what is there of bytes ``first`` to ``last``; of no bytes it is 0."""
+    """Checksum of the existing bytes from ``first`` to ``last``; 0 for an empty range."""
     if last <= first:
         return int64(0)
     if first >= size:
@@ -78,13 +78,13 @@ def _range_crc(data: Bytes, start: int, size: int, first: int, last: int) -> int
 
 @kernel
 def header_first(variant: int) -> int:
-    """Where the range of the header's checksum begins [bytes]."""
+    """The start of the range of the header's checksum [bytes]."""
     return _V2_COVERED if is_v2(variant) else _V1_COVERED
 
 
 @kernel
 def is_whole(size: int, variant: int, end: int, length: int) -> bool:
-    """Whether every byte that both checksums need is there."""
+    """Whether all bytes of both checksums' ranges exist."""
     fixed = layout.V2_KEY if is_v2(variant) else layout.V1_KEY
     return variant != layout.NO_VARIANT and fixed <= end <= length <= size
 
@@ -101,17 +101,17 @@ def stored_value_crc(data: Bytes, start: int, variant: int) -> int:
 
 @kernel
 def header_crc(data: Bytes, start: int, size: int, variant: int, end: int) -> int:
-    """The checksum of a header that ends at ``end``, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    """The checksum of a header that ends at ``end``, over the bytes that exist; ``UNKNOWN`` if its range is unknown."""
     if is_v2(variant) and size < _V2_HEADER_LENGTH + 4:
         return int64(UNKNOWN)
-    # A V1 row that ends before the attributes ends before either header does.
+    # A V1 row that ends before the attributes is shorter than either kind of header.
     last = layout.V1_LONG_HEADER if end == UNKNOWN and not is_v2(variant) else end
     return _range_crc(data, start, size, header_first(variant), last)
 
 
 @kernel
 def value_crc(data: Bytes, start: int, size: int, variant: int, end: int, length: int) -> int:
-    """The checksum of what follows the header, over the bytes that are there; ``UNKNOWN`` where its range is."""
+    """The checksum of the bytes after the header that exist; ``UNKNOWN`` if its range is unknown."""
     if end == UNKNOWN or (is_v2(variant) and size < layout.V2_LENGTH_END):
         return int64(UNKNOWN)
     return _range_crc(data, start, size, end, length)
@@ -119,7 +119,7 @@ def value_crc(data: Bytes, start: int, size: int, variant: int, end: int, length
 
 @kernel
 def header_checks(data: Bytes, start: int, size: int, variant: int, end: int, computed: int) -> int:
-    """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    """1 if the header's checksum is right, 0 if wrong, ``UNKNOWN`` if a byte of its range is missing."""
     if end == UNKNOWN and not (is_v2(variant) and size >= _V2_HEADER_LENGTH + 4):
         return UNKNOWN
     if max(end, (_V2_CRC if is_v2(variant) else _V1_CRC) + 4) > size:
@@ -129,7 +129,7 @@ def header_checks(data: Bytes, start: int, size: int, variant: int, end: int, co
 
 @kernel
 def value_checks(data: Bytes, start: int, size: int, variant: int, end: int, length: int, computed: int) -> int:
-    """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` where a byte that it needs is missing."""
+    """1 if the value's checksum is right, 0 if wrong, ``UNKNOWN`` if a byte of its range is missing."""
     stored = _V2_VALUE_CRC if is_v2(variant) else _V1_VALUE_CRC
     if computed == UNKNOWN or size < stored + 4 or length > max(end, size):
         return UNKNOWN
@@ -138,14 +138,14 @@ def value_checks(data: Bytes, start: int, size: int, variant: int, end: int, len
 
 @kernel
 def header_crc_ok(data: Bytes, start: int, size: int, variant: int) -> bool:
-    """Whether the header is whole and its checksum right."""
+    """Whether the header is complete and its checksum is right."""
     end = header_end(data, start, size, variant)
     return header_checks(data, start, size, variant, end, header_crc(data, start, size, variant, end)) == 1
 
 
 @kernel
 def magic_variant(data: Bytes, start: int, size: int) -> int:
-    """The variant by the version byte and V2's magic word, ``NO_VARIANT`` where they leave the order open."""
+    """The variant from the version byte and V2's magic word, ``NO_VARIANT`` if they do not determine the byte order."""
     if size < _V2_MAGIC + 4 or u8(data, start) != 2:
         return layout.NO_VARIANT
     if u32(data, start + _V2_MAGIC, False) == layout.MAGIC:
@@ -155,7 +155,7 @@ def magic_variant(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
-    """The one of two byte orders, ``big`` or ``big + 1``, in which the header's checksum is right."""
+    """The variant, ``big`` or ``big + 1``, in whose byte order the header's checksum is right."""
     big_checks = header_crc_ok(data, start, size, big)
     if big_checks == header_crc_ok(data, start, size, big + 1):
         return layout.NO_VARIANT
@@ -166,8 +166,8 @@ def checked_variant(data: Bytes, start: int, size: int, big: int) -> int:
 def event_variant(data: Bytes, start: int, size: int) -> int:
     """Version and byte order of a row that is one event.
 
-    V2's magic word decides. Otherwise it is the order in which the stored length is the row's, else the one in which the
-    header's checksum is right, else big-endian.
+    The first of these that determines the byte order counts: V2's magic word, a stored length that equals the row's size, a
+    header checksum that is right. The default is big-endian.
     """
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
         return layout.NO_VARIANT
@@ -184,7 +184,7 @@ def event_variant(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) -> int:
-    """The first error of an event's header, ``OK`` for none: then its length is right."""
+    """The first error of an event's header. ``OK`` means that its length is valid."""
     if size < 1:
         return TRUNCATED
     if variant == layout.NO_VARIANT:
@@ -209,7 +209,7 @@ def header_error(data: Bytes, start: int, size: int, variant: int, checks: int) 
 
 @kernel
 def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
-    """The first thing wrong after a valid header."""
+    """The first error after a valid header."""
     if length > size:
         return TRUNCATED
     if not bounded:

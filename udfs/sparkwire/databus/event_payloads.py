@@ -1,4 +1,4 @@
-"""The Avro payloads of Databus events, and what names the schema of each."""
+"""The Avro payloads of Databus events, with the fingerprints of their schemas."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from sparkwire.kernels.load import Bools
 
 _FUNCTIONS: Final = FORMAT.by_name
 EVENT_COLUMNS: Final = ("sequence", "timestamp", "src_id", "opcode", "key")
-"""what a typed row has of its Databus event, each between underscores"""
+"""fields of the Databus event that a typed row has, as columns with underscores around the name"""
 
 
 def ask(function: str, column: pa.Array) -> pa.Array:
-    """What a function of Databus returns."""
+    """The result of a Databus function on a column."""
     return _FUNCTIONS[function].decode(column)
 
 
 def is_data(events: pa.Array) -> Bools:
-    """Which are data events."""
+    """Whether each event is a data event."""
     return bools_of(pc.equal(ask("dbus_event_type", events), "DATA").fill_null(False))
 
 
 def of_events(events: pa.Array) -> Payloads:
-    """The payloads of Databus's data events; control events have none, and deletes may have an empty one, which is none."""
+    """The payloads of data events. Control events have none; an empty payload of a delete counts as none."""
+
     is_delete = pc.equal(ask("dbus_opcode", events), "DELETE").fill_null(False)
     is_empty = pc.equal(ask("dbus_value_size", events), 0).fill_null(False)
     values = pc.if_else(

@@ -1,18 +1,20 @@
-"""``dbus_from_json``: Databus's JSON of a V1 event back into the event, big-endian.
+"""``dbus_from_json``: encode a V1 event, big-endian, from the JSON that Databus writes.
 
-It accepts what Databus's own import accepts (`DbusEventSerializable.appendToEventBuffer`) and reads it in the same way. Numbers
-are Java's `longValue` and `shortValue`, which truncate (`"key":5.9` is 5, `"srcId":70000` is 4464). The first 16 bytes of a
-schema id count. `endOfPeriod` is a boolean or a text. Unknown names have no effect. Anything else is NULL.
+It accepts the JSON that Databus's own import accepts (`DbusEventSerializable.appendToEventBuffer`) and reads it in the same way.
+It converts numbers like Java's `longValue` and `shortValue`, which truncate (`"key":5.9` is 5, `"srcId":70000` is 4464). Only
+the first 16 bytes of a schema id count. `endOfPeriod` is a boolean or a string. Unknown names have no effect. Any other text is
+NULL.
 
-Where it differs from Databus's import:
+It differs from Databus's import in these points:
 
-- It reads `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId`. Databus ignores them: it takes UPSERT, false, an
-  exception and its buffer's own partition. If one of them is invalid, the event is NULL. Without `opcode` the event has none.
+- It reads `opcode`, `isReplicated`, `keyBytes` and `physicalPartitionId`. Databus ignores them: it uses UPSERT, false and its
+  buffer's own partition, and throws for an event with `keyBytes`. If one of these fields is invalid, the event is NULL. Without
+  `opcode`, the event has no opcode.
 - `JSON_PLAIN` means `JSON_PLAIN_VALUE`.
-- An event with `endOfPeriod` keeps its fields, where Databus writes a new end of the window. Missing fields are as in Databus:
-  key 0, physical partition -1, logical partition 0, no schema id, no value.
-- Bad Base64 is NULL, where Databus makes an empty value of it; what looks gzipped stays as it is.
-- The text is JSON and nothing after it; Databus's parser does not look beyond the object.
+- An event with `endOfPeriod` keeps its fields; Databus writes a new end-of-period event. Missing fields are as in Databus: key 0,
+  physical partition -1, logical partition 0, no schema id, no value.
+- Invalid Base64 is NULL; Databus makes it an empty value. A value that looks gzipped is not decompressed.
+- Text after the JSON object is an error; Databus's parser ignores it.
 """
 
 from __future__ import annotations
@@ -49,32 +51,32 @@ _INT: Final = 32
 _SHORT: Final = 16
 
 
-class Refused(ValueError):
-    """Why a text is no event."""
+class InvalidEventError(ValueError):
+    """The reason why a text is not an event."""
 
 
 def from_json(column: pa.Array[Any]) -> pa.Array[Any]:
-    """BINARY: the event of each text, NULL if none exists."""
+    """BINARY: the event of each text, NULL if the text is not an event."""
     texts = column.cast(pa.large_binary())
     fields = [None if text is None else _read(text) for text in texts.to_pylist()]
     return to_event(cast("pa.StructArray", pa.array(fields, _FIELDS)))
 
 
 def _read(text: bytes) -> dict[str, Any] | None:
-    """The fields of an event, None where the text is not one."""
+    """The fields of an event, None if the text is not an event."""
     try:
         return _fields(json.loads(text.decode(), parse_constant=_no_constant))
-    except (ValueError, RecursionError):  # what is no UTF-8, no JSON or too deep, what is no Base64, what is rejected
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, nested too deeply, not Base64, or an invalid field
         return None
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise Refused(f"{name} is not JSON")
+    raise InvalidEventError(f"{name} is not JSON")
 
 
 def _fields(document: Any) -> dict[str, Any]:
     if not isinstance(document, dict):
-        raise Refused("not an object")
+        raise InvalidEventError("not an object")
     end = _ends_period(document)
     fields: dict[str, Any] = {
         "opcode": _opcode(document),
@@ -107,24 +109,24 @@ def _ends_period(document: dict[str, Any]) -> bool:
 def _flag(document: dict[str, Any], name: str) -> bool:
     value = document.get(name)
     if value is not None and not isinstance(value, bool):
-        raise Refused(f"{name} is not a boolean")
+        raise InvalidEventError(f"{name} is not a boolean")
     return bool(value)
 
 
 def _opcode(document: dict[str, Any]) -> str | None:
     opcode: str | None = document.get("opcode")
     if opcode is not None and opcode not in layout.OPCODES:
-        raise Refused("an unknown opcode")
+        raise InvalidEventError("an unknown opcode")
     return opcode
 
 
 def _number(document: dict[str, Any], name: str, bits: int, absent: int | None = None) -> int:
-    """A number as Java's `longValue` (64 bits) and `shortValue` (16) read it, ``absent`` if none exists."""
+    """A number, converted as by Java's `longValue` (64 bits) or `shortValue` (16); ``absent`` if it is missing."""
     value = document.get(name, absent)
     value = absent if value is None else value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refused(f"{name} is not a number")
-    # A fraction is truncated; what is too large for its integer becomes the largest, of an integer the lowest bits are kept.
+        raise InvalidEventError(f"{name} is not a number")
+    # A fraction is truncated. A float that is too large becomes the largest integer; an integer keeps its lowest bits.
     whole = value if isinstance(value, int) else _saturated(value, max(bits, _INT))
     return _wrapped(whole, bits)
 
@@ -144,24 +146,24 @@ def _wrapped(value: int, bits: int) -> int:
 def _schema_id(document: dict[str, Any]) -> bytes:
     schema_id = _base64(document.get("schemaId"))
     if len(schema_id) < layout.MD5_SIZE:
-        raise Refused("a schema id that is too short")
+        raise InvalidEventError("a schema id that is too short")
     return schema_id[: layout.MD5_SIZE]
 
 
 def _value(document: dict[str, Any]) -> bytes:
     encoding = document.get("valueEnc")
     if not isinstance(encoding, str) or encoding not in ENCODINGS:
-        raise Refused("an unknown encoding of the value")
+        raise InvalidEventError("an unknown encoding of the value")
     value = document.get("value")
     if ENCODINGS[encoding] != PLAIN:
         return _base64(value)
     if not isinstance(value, str):
-        raise Refused("a value that is no text")
-    return value.encode("utf-8", "replace")  # half a surrogate pair is "?", as in Java
+        raise InvalidEventError("a value that is not a string")
+    return value.encode("utf-8", "replace")  # a lone surrogate becomes "?", as in Java
 
 
 def _base64(text: Any) -> bytes:
-    """Base64 with white space anywhere."""
+    """Bytes from Base64, without its white space."""
     if not isinstance(text, str):
-        raise Refused("Base64 that is no text")
+        raise InvalidEventError("Base64 that is not a string")
     return binascii.a2b_base64(text.translate(_SPACE), strict_mode=True)

@@ -1,4 +1,4 @@
-"""Databus's functions: a row each, from which registration, docs and tests follow."""
+"""The table of Databus's functions: registration, documentation and tests read it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparkwire.core.function import Format, Function
 from sparkwire.databus import explain, layout, stream
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.from_json import from_json
-from sparkwire.databus.input_fields import takable
+from sparkwire.databus.input_fields import input_type
 from sparkwire.databus.partition import key_partition
 from sparkwire.databus.scan import Events
 from sparkwire.databus.to_event import to_event
@@ -33,7 +33,7 @@ _EVENT_V2: Final = bytes.fromhex(
     "69a4be98"
 )
 SAMPLES: Final = {"event": _EVENT, "event_v2": _EVENT_V2, "stream": _EVENT + _EVENT_V2 + b"\xff\xff" + _END_OF_PERIOD}
-"""Written by Databus itself: a V1 event, a V2 event with metadata and a SCHEMA key, a stream with two stray bytes."""
+"""Bytes written by Databus: a V1 event, a V2 event with metadata and a SCHEMA key, a stream with two stray bytes."""
 
 _events_of = Shared(Events)
 
@@ -52,43 +52,44 @@ FUNCTIONS: Final = (
         "dbus_events(stream BINARY)",
         stream.TABLE,
         stream.Stream,
-        "Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum. "
-        "The skipped bytes are one row. A truncated tail is the last row.",
+        "Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum "
+        "and returns the skipped bytes as one row. A truncated tail is the last row.",
         "transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]",
     ),
     Function(
         f"dbus_explain(event BINARY) -> {RETURNS}",
-        "Every byte of an event in order: which field it is, where it begins and how long it is [bytes], what it says, and what "
-        "is wrong with it. Intended for inspecting a handful of events; it is slow.",
+        "Explains every byte of an event, in order: the field, its position and size [bytes], its value, and its error. "
+        "Intended for inspecting a handful of events; it is slow.",
         explained(explain.explain),
         "filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77",
         field_docs=FIELD_DOCS,
     ),
     Function(
         "dbus_key_partition(event BINARY, n INT) -> INT",
-        "Which of n clients Databus's key filter gives the event to, 0 to n - 1: abs(key) % n. A text key that is a "
+        "The client, 0 to n - 1, to which Databus's key filter assigns the event: abs(key) % n. A text key that is a decimal "
         "number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.",
         key_partition,
         "dbus_key_partition(event, 3) -> 2",
     ),
     Function(
         "dbus_to_json(event BINARY, encoding STRING = 'JSON') -> STRING",
-        "The text that Databus writes of the event: the value in Base64 with encoding JSON, as text with JSON_PLAIN_VALUE (also "
-        "spelt JSON_PLAIN). NULL where a field that the text names cannot be read.",
+        "The JSON text that Databus writes for the event: the value is Base64 with encoding JSON, text with JSON_PLAIN_VALUE "
+        "(also spelled JSON_PLAIN). NULL if a field of the text cannot be read.",
         to_json,
         "get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=",
     ),
     Function(
         "dbus_from_json(json STRING) -> BINARY",
-        "A V1 event out of Databus's JSON, big-endian, both checksums set; either encoding of the value, keyBytes, opcode and "
-        "isReplicated too. NULL for any other text.",
+        "Encodes a V1 event, big-endian, with both checksums, from Databus's JSON. It accepts either encoding of the value, and "
+        "also keyBytes, opcode and isReplicated. NULL for any other text.",
         from_json,
         "dbus_from_json(dbus_to_json(event)) = event -> true",
     ),
     Function(
-        f"to_dbus_event(event {sql_name(takable(_STRUCT.return_type))}) -> BINARY",
-        "An event out of any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums; "
-        "attributes win over the fields derived from them, schema_id over schema_version. What is left out is 0, false or empty.",
+        f"to_dbus_event(event {sql_name(input_type(_STRUCT.return_type))}) -> BINARY",
+        "Encodes an event from any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and "
+        "checksums. attributes takes precedence over the fields derived from it, schema_id over schema_version. Missing fields "
+        "are 0, false or empty.",
         to_event,
         "to_dbus_event(dbus_event(event_v2)) = event_v2 -> true",
     ),
@@ -96,11 +97,11 @@ FUNCTIONS: Final = (
 
 ARGUMENTS: Final = {
     "event": "One serialized event, from its version byte on.",
-    "event STRUCT": "The fields to write, any of those of `dbus_event`.",
-    "stream": "Events one after another, V1 and V2 mixed: a file, or a relay's buffer.",
-    "n": "How many partitions there are, 1 or more.",
+    "event STRUCT": "The fields to write: any of the fields of `dbus_event`.",
+    "stream": "Concatenated events, V1 and V2 mixed: a file, or a relay's buffer.",
+    "n": "Number of partitions, 1 or more.",
     "encoding": "Encoding of the value: JSON for Base64, JSON_PLAIN_VALUE for text; the same for all rows.",
-    "json": "The JSON that Databus writes of one event.",
+    "json": "The JSON that Databus writes for one event.",
 }
 FORMAT: Final = Format(
     "databus",

@@ -1,4 +1,4 @@
-"""The fields of a caller's events as flat arrays; rejects values that an event cannot have."""
+"""The fields that a caller passes to ``to_dbus_event``, as flat arrays. Values that an event cannot have are errors."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from sparkwire.kernels import Bools, Ints
 NAME: Final = "to_dbus_event"
 
 
-def takable(declared: pa.DataType) -> pa.StructType:
-    """The fields of a STRUCT as a caller may pass them: integers of any width (SQL's literals are INT), with a check of
-    values."""
+def input_type(declared: pa.DataType) -> pa.StructType:
+    """The STRUCT type that a caller may pass. Integers may have any width, because SQL has INT literals."""
     fields = cast("pa.StructType", declared)
     return pa.struct([(f.name, pa.int64() if pa.types.is_integer(f.type) else f.type) for f in fields])
 
 
 class InputFields:
-    """A column of STRUCTs with any of the fields that `takable` lists, and their types.
+    """A column of STRUCTs with any of the fields of `input_type`.
 
-    A field that is NULL in all rows is as if it were not given.
+    A field that is NULL in all rows counts as missing.
     """
 
     def __init__(self, column: pa.StructArray) -> None:
@@ -35,23 +34,23 @@ class InputFields:
         self._arrays = {f.name: a for f, a in zip(column.type, column.flatten(), strict=True) if a.null_count < len(a)}
         self._present: dict[str, Bools] = {}
         self._numbers: dict[str, Ints] = {}
-        # Shared by all fields that are not given, which most are not.
-        self._nowhere, self._zeros = np.zeros(self.rows, np.bool_), np.zeros(self.rows, np.int64)
-        self._nowhere.flags.writeable = self._zeros.flags.writeable = False
+        # All missing fields share these two arrays; most fields are missing.
+        self._all_false, self._zeros = np.zeros(self.rows, np.bool_), np.zeros(self.rows, np.int64)
+        self._all_false.flags.writeable = self._zeros.flags.writeable = False
 
     def array(self, field: str) -> pa.Array[Any] | None:
         """The field as passed, None if it is missing."""
         return self._arrays.get(field)
 
     def has(self, field: str) -> Bools:
-        """In which rows the field is not NULL."""
+        """Rows in which the field is not NULL."""
         if field not in self._present:
             array = self.array(field)
-            self._present[field] = self._nowhere if array is None else _validity(array)
+            self._present[field] = self._all_false if array is None else _validity(array)
         return self._present[field]
 
     def numbers(self, field: str, low: int, high: int) -> Ints:
-        """A field that has to be between two numbers, 0 where it is NULL; a TIMESTAMP [us since epoch]."""
+        """A field that must be from ``low`` to ``high``, 0 for NULL; a TIMESTAMP in [us since epoch]."""
         if field not in self._numbers:
             self._numbers[field] = self._int64(field)
         values = self._numbers[field]
@@ -71,10 +70,10 @@ class InputFields:
     def flags(self, field: str) -> Bools:
         """A BOOLEAN, False for NULL."""
         array = self.array(field)
-        return self._nowhere if array is None else bools_of(array.fill_null(False))
+        return self._all_false if array is None else bools_of(array.fill_null(False))
 
     def codes(self, field: str, vocabulary: Sequence[str]) -> npt.NDArray[np.int8]:
-        """The place of a word in its vocabulary, -1 for NULL."""
+        """The index of a word in its vocabulary, -1 for NULL."""
         array = self.array(field)
         if array is None:
             return np.full(self.rows, -1, np.int8)
@@ -83,7 +82,7 @@ class InputFields:
         return places
 
     def spans(self, field: str) -> Spans | None:
-        """A field of bytes, None if it is not given."""
+        """A field of bytes, None if it is missing."""
         array = self.array(field)
         return None if array is None else spans_of(array)
 
@@ -93,9 +92,9 @@ def _validity(array: pa.Array[Any]) -> Bools:
 
 
 def reject(rows: Bools, takes: str, got: Any) -> None:
-    """One sentence, if there is any such row: what is taken, and what the first of them has.
+    """Raise an error if any of ``rows`` is true. It states what the function takes, and what the first such row has.
 
-    ``got`` is the sentence's end, or the column whose value of that row is.
+    ``got`` is the end of the message, or a column: then the message ends with the row's value.
     """
     if not rows.any():
         return

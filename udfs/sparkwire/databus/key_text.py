@@ -1,4 +1,4 @@
-"""Kernels for keys as text: a LONG in decimal, other keys as they are where they are UTF-8."""
+"""Kernels for keys as text: a LONG in decimal, other keys unchanged if they are UTF-8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
 
 @kernel
 def measure_keys(data: Bytes, starts: Ints, sizes: Ints, longs: Ints, is_long: Bools, texts: Ints) -> None:
-    """Size of every key as text [bytes], -1 where there is no key or it is not UTF-8."""
+    """Size of every key as text [bytes], -1 if there is no key or it is not UTF-8."""
     for row in range(texts.size):
         if is_long[row]:
             texts[row] = decimal_width(longs[row])
@@ -25,7 +25,7 @@ def measure_keys(data: Bytes, starts: Ints, sizes: Ints, longs: Ints, is_long: B
 def write_keys(
     data: Bytes, starts: Ints, longs: Ints, is_long: Bools, texts: Ints, offsets: npt.NDArray[np.int32], out: Bytes
 ) -> None:
-    """Every key as text, to where ``measure_keys`` has made room."""
+    """Write every key as text; ``offsets`` follow from the sizes of ``measure_keys``."""
     for row in range(texts.size):
         if texts[row] > 0:
             if is_long[row]:

@@ -1,4 +1,4 @@
-"""The tables of the Databus formats: where fields are, what bits and ids mean.
+"""The tables of the Databus formats: positions of fields, meanings of bits and ids.
 
 Source: `DbusEventV1`, `DbusEventV2`, `DbusEventPart` and `DbusEventInternalWritable` of linkedin/databus.
 """
@@ -24,7 +24,7 @@ V1: Final = Layout(
     Field("schema_id", "bytes16", "MD5 of the payload's schema"),
     Field("value_crc", "u32", "The value's checksum, as stored"),
     Field("key_long", "i64", "The key, if it is a LONG"),  # else an i32 length [bytes] and the key's bytes
-).overlay("schema_id", Field("schema_version", "i16", "What REPL_DBUS writes in place of a schema id"))
+).overlay("schema_id", Field("schema_version", "i16", "Schema version that REPL_DBUS writes in place of a schema id"))
 
 V2: Final = Layout(
     "V2",
@@ -32,20 +32,20 @@ V2: Final = Layout(
     Field("magic", "u32", "CAFEDEED, in the byte order of the event"),
     Field("header_length", "i32", "From the first byte to the end of the key [bytes]"),
     Field("header_crc", "u32"),
-    Field("value_crc", "u32", "the body's"),
+    Field("value_crc", "u32", "the body's checksum"),
     Field("length", "i32"),
     Field("attributes", "u16"),
     Field("timestamp_nanos", "i64"),
     Field("src_id", "i32"),
-    Field("physical_partition_id", "i16", "its only partition id"),
+    Field("physical_partition_id", "i16", "the event's only partition id"),
     Field("sequence", "i64"),
     Field("key_long", "i64"),  # else an i32 length and the key's bytes (BYTES), or a part (SCHEMA)
-).overlay("physical_partition_id", Field("logical_partition_id", "i16", "its only partition id"))
+).overlay("physical_partition_id", Field("logical_partition_id", "i16", "the event's only partition id"))
 
 FIELDS: Final = tuple(dict.fromkeys((*V1.places, *V2.places)))
-"""the names of the fixed fields of either version"""
+"""names of the fixed fields of both versions"""
 
-# A V2 part: the metadata, the payload, a SCHEMA key. Its digest and its data follow.
+# The head of a V2 part: of the metadata, the payload or a SCHEMA key. The part's digest and data follow.
 PART: Final = Layout(
     "part",
     Field("length", "i32", "Length of the data alone [bytes]"),
@@ -55,7 +55,7 @@ PART_SIZE: Final = PART.size
 MD5_SIZE: Final = 16
 CRC32_SIZE: Final = 4
 
-# Where a header's fixed fields end and the key begins [bytes].
+# Position of the key: the end of a header's fixed fields [bytes].
 V1_KEY: Final = V1["key_long"].offset
 V2_KEY: Final = V2["key_long"].offset
 V1_LONG_HEADER: Final = V1_KEY + 8
@@ -64,9 +64,9 @@ V1_ATTRIBUTES_END: Final = V1["attributes"].end
 V2_LENGTH_END: Final = V2["length"].end
 
 MAGIC: Final = 0xCAFEDEED
-MIN_LENGTH: Final = V1_KEY  # [bytes] Databus rejects shorter V1 events before it looks at the checksum
+MIN_LENGTH: Final = V1_KEY  # [bytes] Databus rejects shorter V1 events before it checks the checksum
 
-# How a row is to be read: its version and its byte order.
+# The variant of a row: its version and byte order.
 NO_VARIANT: Final = 0
 V1_BIG: Final = 1
 V1_LITTLE: Final = 2
@@ -87,7 +87,7 @@ V2_TRACE: Final = 1 << 5
 V2_METADATA: Final = 1 << 6
 V2_PAYLOAD: Final = 1 << 7
 
-# What follows the fixed fields.
+# The parts after the fixed fields.
 
 
 def _fixed(table: Layout) -> list[Field]:
@@ -104,7 +104,7 @@ DIGESTS: Final = {0: "MD5", 1: "CRC-32"}
 
 
 def _part(length: str, attributes: str, digest: str, data: str) -> list[Part]:
-    """A part; the names of its length, its attributes, its digest and its data."""
+    """The fields of a part: length, attributes, digest and data, with these names."""
     digests = {0: [Field(digest, "bytes16", DIGESTS[0])], 1: [Field(digest, "bytes4", DIGESTS[1])]}
     return [
         PART["length"].field._replace(name=length),

@@ -1,10 +1,10 @@
-"""``dbus_key_partition``: which of n clients Databus's key filter gives an event to.
+"""``dbus_key_partition``: the client to which Databus's key filter assigns an event, out of n clients.
 
-The filter takes ``abs(key) % n``. A LONG is its own number. Any other key is text: a decimal number is that number, as
-``Long.parseLong`` reads it (digits of any script, a sign, nothing around them), and other text is its ``String.hashCode``.
+The filter computes ``abs(key) % n``. For a LONG key, it uses the key itself. Any other key is text. If ``Long.parseLong`` accepts
+the text (digits of any script, an optional sign, nothing else), the filter uses that number, otherwise ``String.hashCode``.
 
-Java's ``abs(-2^63)`` is negative, and an event with that key reaches no client of Databus; here the magnitude counts,
-and it reaches one.
+In Java, ``abs(-2^63)`` is negative, so Databus delivers an event with that key to no client. This function uses the magnitude, so
+it returns a client.
 
 Source: `com.linkedin.databus2.core.filter.KeyModFilter` of linkedin/databus.
 """
@@ -26,13 +26,13 @@ from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
 from sparkwire.kernels.json_text import malformed_size
 from sparkwire.kernels.text import magnitude, utf8_step
 
-_BEYOND: Final = 1 << 16  # code points that Java writes as two surrogates, of which none is a digit
+_BEYOND: Final = 1 << 16  # code points from here on are two surrogates in Java; none of them is a digit
 _REPLACEMENT: Final = 0xFFFD
-_LONG_DIGITS: Final = 19  # of 2^63; a number of more digits, zeros in front left out, is no LONG
+_LONG_DIGITS: Final = 19  # digits of 2^63; a number with more digits, without leading zeros, is no LONG
 
 
 def key_partition(column: pa.Array[Any], n: pa.Array[Any]) -> pa.Array[Any]:
-    """INT: from 0 to ``n`` - 1, NULL where the key cannot be read."""
+    """INT: from 0 to ``n`` - 1, NULL if the key cannot be read."""
     counts = np.asarray(n.fill_null(1)).astype(np.int64)
     if len(counts) and counts.min() < 1:
         raise argument_error("dbus_key_partition", "n of at least 1", counts.min())
@@ -45,7 +45,7 @@ def key_partition(column: pa.Array[Any], n: pa.Array[Any]) -> pa.Array[Any]:
 
 @functools.cache
 def _digits() -> npt.NDArray[np.int8]:
-    """What a character of Unicode's first plane is worth as a digit, -1 for none."""
+    """The digit value of each character of Unicode's first plane, -1 for no digit."""
     return np.array([unicodedata.decimal(chr(c), -1) for c in range(_BEYOND)], np.int8)
 
 
@@ -61,7 +61,7 @@ def find_partitions(
     partitions: npt.NDArray[np.int32],
     valid: Bools,
 ) -> None:
-    """The partition of every row's key out of ``counts[row]``, and whether it has a key."""
+    """The partition of every row's key, from 0 to ``counts[row] - 1``, and whether the row has a key."""
     for row in range(partitions.size):
         valid[row] = is_long[row] or sizes[row] >= 0
         size = magnitude(longs[row])
@@ -72,7 +72,7 @@ def find_partitions(
 
 @kernel
 def _text_magnitude(data: Bytes, start: int, size: int, digits: npt.NDArray[np.int8]) -> int:
-    """The absolute value of the number that a text says, of its hash where it says none."""
+    """The absolute value of a decimal text, or of the text's hash code if it is not a number."""
     pos, end = int64(start), int64(start + size)
     hashed, number, count = int64(0), uint64(0), int64(0)
     signed, negative, is_number = False, False, True
@@ -102,13 +102,13 @@ def _text_magnitude(data: Bytes, start: int, size: int, digits: npt.NDArray[np.i
 
 @kernel
 def _hash(hashed: int, unit: int) -> int:
-    """``String.hashCode``, one UTF-16 unit on; its lower 32 bits count."""
+    """Add one UTF-16 unit to ``String.hashCode``; only the lower 32 bits count."""
     return (31 * hashed + unit) & 0xFFFF_FFFF
 
 
 @kernel
 def _code_point(data: Bytes, pos: int, step: int) -> int:
-    """The character of ``step`` bytes at ``pos``, U+FFFD for a malformed one."""
+    """The character of ``step`` bytes at ``pos``, U+FFFD if it is malformed."""
     lead = int64(u8(data, pos))
     if step < 2:
         return lead if step == 1 else _REPLACEMENT

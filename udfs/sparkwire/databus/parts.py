@@ -1,6 +1,6 @@
-"""Kernels for the parts of one event: where key, value, metadata and digests are.
+"""Kernels that locate the parts of one event: key, value, metadata and digests.
 
-An event is ``data[start:start + size]``; a part counts only after a check that its bytes are inside.
+An event is ``data[start:start + size]``. A kernel notes a part only after it has checked that its bytes are inside the event.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sparkwire.kernels import Bytes, Ints, i16, i32, int64, kernel, u16
 
 _V2_ATTRIBUTES = layout.V2["attributes"].offset
 
-# The rows of `starts` and `sizes`, and those of `numbers`: sizes as announced, versions.
+# The rows of `PartSpans.starts` and `sizes`, then the rows of `numbers`: stored sizes and schema versions.
 KEY, VALUE, DIGEST, METADATA, METADATA_DIGEST, KEY_DIGEST = range(6)
 SPANS = 6
 VALUE_SIZE, VERSION, METADATA_VERSION, KEY_VERSION = range(4)
@@ -24,7 +24,7 @@ NO_NUMBER = -(1 << 40)
 
 
 class PartSpans(NamedTuple):
-    """Where the parts of events are, and what they say of themselves; what is not found is `UNKNOWN` or `NO_NUMBER`."""
+    """Starts, sizes and numbers of the parts of events; `UNKNOWN` or `NO_NUMBER` for a part that was not found."""
 
     starts: Ints
     """(SPANS, rows) [bytes from the start of the data]"""
@@ -35,13 +35,13 @@ class PartSpans(NamedTuple):
 
 
 def one_row() -> PartSpans:
-    """Room for one row, with nothing found."""
+    """Arrays for one row, in which no part is found yet."""
     return PartSpans(*(np.full((k, 1), UNKNOWN, np.int64) for k in (SPANS, SPANS, NUMBERS)))
 
 
 @kernel
 def clear_row(spans: PartSpans, row: int) -> None:
-    """Nothing found yet."""
+    """Mark every part of a row as not found."""
     for k in range(SPANS):
         spans.starts[k, row] = 0
         spans.sizes[k, row] = UNKNOWN
@@ -62,7 +62,7 @@ def read_part(
     digest: int,
     version: int,
 ) -> int:
-    """Note where the data and the digest of the part at ``at`` are; where it ends, ``UNKNOWN`` where nothing says it."""
+    """Locate data and digest of the part at ``at``. Return the part's end, ``UNKNOWN`` if it cannot be read."""
     if at < 0 or at + 4 > size:
         return int64(UNKNOWN)
     length = int64(i32(data, start + at, little))
@@ -90,9 +90,9 @@ def read_part(
 
 @kernel
 def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, spans: PartSpans) -> bool:
-    """Note where key, value, metadata and digests of one event are; whether key and parts keep their bounds.
+    """Locate key, value, metadata and digests of one event. Return whether key and parts are within their bounds.
 
-    What is not found stays as it was.
+    The spans of parts that are not found stay unchanged.
     """
     if is_v2(variant):
         return _read_v2_parts(data, start, size, variant, row, spans)
@@ -101,7 +101,7 @@ def read_parts(data: Bytes, start: int, size: int, variant: int, row: int, spans
 
 @kernel
 def read_key(data: Bytes, start: int, size: int, variant: int, row: int, spans: PartSpans) -> None:
-    """Note where the key of one event is, where it has bytes, and with it what `read_parts` would note of it."""
+    """Locate the key's bytes of one event, and the other spans of the key that `read_parts` notes."""
     if is_v2(variant):
         if size >= _V2_ATTRIBUTES + 2:
             _read_v2_key(data, start, size, variant, row, spans)
@@ -124,7 +124,7 @@ def _read_v1_parts(data: Bytes, start: int, size: int, variant: int, row: int, s
 
 @kernel
 def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, spans: PartSpans) -> int:
-    """Where the key ends, ``UNKNOWN`` where nothing says it."""
+    """Return the end of the key, ``UNKNOWN`` if it cannot be read."""
     value = header_end(data, start, size, variant)
     if value != layout.V1_BYTES_HEADER:
         return value
@@ -133,7 +133,7 @@ def _read_v1_key(data: Bytes, start: int, size: int, variant: int, row: int, spa
 
 @kernel
 def _read_bytes_key(data: Bytes, start: int, size: int, at: int, little: bool, row: int, spans: PartSpans) -> int:
-    """Note where the key is whose size is at ``at``; where it ends, ``UNKNOWN`` where nothing says it."""
+    """Locate the key whose size is at ``at``. Return the key's end, ``UNKNOWN`` if it cannot be read."""
     first = at + 4
     if size < first:
         return int64(UNKNOWN)
@@ -153,7 +153,7 @@ def _read_v2_parts(data: Bytes, start: int, size: int, variant: int, row: int, s
     little = is_little(variant)
     body = header_end(data, start, size, variant)
     key_end = _read_v2_key(data, start, size, variant, row, spans)
-    intact = 0 <= key_end <= body
+    valid_key = 0 <= key_end <= body
     if body < layout.V2_KEY:
         return False
     attributes = int64(u16(data, start + _V2_ATTRIBUTES, little))
@@ -162,12 +162,12 @@ def _read_v2_parts(data: Bytes, start: int, size: int, variant: int, row: int, s
         end = read_part(data, start, size, end, little, row, spans, METADATA, METADATA_DIGEST, METADATA_VERSION)
     if attributes & layout.V2_PAYLOAD:
         end = read_part(data, start, size, end, little, row, spans, VALUE, DIGEST, VERSION)
-    return intact and 0 <= end <= total_length(data, start, size, variant)
+    return valid_key and 0 <= end <= total_length(data, start, size, variant)
 
 
 @kernel
 def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, spans: PartSpans) -> int:
-    """Where the key ends, ``UNKNOWN`` where nothing says it."""
+    """Return the end of the key, ``UNKNOWN`` if it cannot be read."""
     kind = key_type(data, start, variant)
     little = is_little(variant)
     if kind == layout.SCHEMA_KEY:
@@ -175,6 +175,6 @@ def _read_v2_key(data: Bytes, start: int, size: int, variant: int, row: int, spa
     if kind == layout.LONG_KEY:
         return int64(layout.V2_KEY + 8)
     if kind == layout.NO_KEY:
-        # Databus notices only when the key is requested.
+        # Databus reports this only when a client reads the key.
         return int64(layout.V2_KEY)
     return _read_bytes_key(data, start, size, layout.V2_KEY, little, row, spans)

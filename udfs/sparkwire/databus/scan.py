@@ -1,4 +1,4 @@
-"""What one pass over a column of events finds, and the results taken from it."""
+"""The scan of a column of events: one pass over the headers, and the results that follow from it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from sparkwire.kernels import (
     variant_of,
 )
 
-_AHEAD: Final = 16  # [rows] how far ahead of the loop the next headers are requested
+_AHEAD: Final = 16  # [rows] distance of the prefetch of headers
 
 
-# Every fixed field in one pass: a version without the field returns NULL.
+# The fixed fields of each variant, for one pass over all of them. A version without a field has None there.
 _VARIANTS: Final = (
-    # Of an unknown version only the version byte itself can be read.
+    # For an unknown version, only the version byte itself can be read.
     tuple(FieldPlace(0, 1, True, False) if name == "version" else None for name in FIELDS),
     *(variant_of(table, FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)),
 )
@@ -57,10 +57,10 @@ def read_headers(
     crcs: Ints,
     checks: npt.NDArray[np.int8],
 ) -> int:
-    """Variant and fixed fields of every event; with ``check`` also both checksums and how they compare.
+    """Read variant and fixed fields of every event; with ``check``, also compute and compare both checksums.
 
-    Returns how many events lack bytes that a checksum needs: those are left to ``check_truncated``, whose code
-    would slow down every row if it were in this loop.
+    Returns the number of events that lack bytes of a checksum's range. ``check_truncated`` handles these events. Its code would
+    slow down every row if it were in this loop.
     """
     rows, torn = variants.size, 0
     for row in range(rows):
@@ -74,7 +74,7 @@ def read_headers(
         _read_fields(data, start, size, variant, fields, row)
         if not check:
             continue
-        # Written out here: a call would pass the arrays again for every row.
+        # Inline code: a call would pass the arrays again for every row.
         end = event_kernels.header_end(data, start, size, variant)
         length = event_kernels.total_length(data, start, size, variant)
         if not event_kernels.is_whole(size, variant, end, length):
@@ -93,7 +93,7 @@ def read_headers(
 def check_truncated(
     data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], crcs: Ints, checks: npt.NDArray[np.int8]
 ) -> None:
-    """The checksums of the events that ``read_headers`` leaves, over the bytes that are there."""
+    """The checksums of the events that ``read_headers`` leaves out, over the bytes that exist."""
     for row in range(variants.size):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
@@ -115,7 +115,7 @@ def check_truncated(
 def read_spans(
     data: Bytes, offsets: npt.NDArray[Any], variants: npt.NDArray[np.int8], spans: PartSpans, bounded: Bools
 ) -> None:
-    """Where key, value, metadata and digests of every event are, and whether they keep their bounds."""
+    """Locate key, value, metadata and digests of every event, and note whether they are within their bounds."""
     for row in range(variants.size):
         parts.clear_row(spans, row)
         start = int64(offsets[row])
@@ -133,7 +133,7 @@ def read_keys(
     sizes: Ints,
     scratch: PartSpans,
 ) -> None:
-    """Where the key of every event is, where it has bytes; ``scratch`` has room for one row."""
+    """Locate the key's bytes of every event; ``scratch`` has room for one row."""
     for row in range(variants.size):
         scratch.starts[KEY, 0] = 0
         scratch.sizes[KEY, 0] = UNKNOWN
@@ -155,7 +155,7 @@ def find_errors(
     bounded: Bools,
     errors: npt.NDArray[np.int8],
 ) -> None:
-    """The first thing wrong with every event."""
+    """The first error of every event."""
     for row in range(variants.size):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
@@ -168,21 +168,21 @@ def find_errors(
 
 
 class Header(NamedTuple):
-    """What ``read_headers`` finds."""
+    """The result of ``read_headers``."""
 
     variants: npt.NDArray[np.int8]
     fields: dict[str, npt.NDArray[Any]]
-    """the fixed fields, 0 where a row does not have one"""
+    """the fixed fields by name, 0 in rows without the field"""
     crcs: Ints
-    """both checksums over the bytes that are there, (2, rows), ``UNKNOWN`` where their range is"""
+    """both computed checksums over the bytes that exist, (2, rows); ``UNKNOWN`` if their range is unknown"""
     checks: npt.NDArray[np.int8]
-    """how they compare with the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
+    """whether they equal the stored ones, (2, rows): 1 right, 0 wrong, ``UNKNOWN``"""
 
 
 class Events:
-    """A column of events. It computes the results of a kernel on first use, and keeps them.
+    """A column of events. It runs each kernel on first use and keeps the results.
 
-    With ``check`` the pass over the headers computes the checksums as well.
+    With ``check``, the pass over the headers computes the checksums as well.
     """
 
     data: Bytes
@@ -223,19 +223,19 @@ class Events:
 
     @cached_property
     def keys(self) -> tuple[Ints, Ints]:
-        """Where the key's bytes are, as in `spans`: starts and sizes. More request it than for any other part."""
+        """Starts and sizes of the keys' bytes, as in `spans`. Queries need keys more often than any other part."""
         starts, sizes = empty(self.rows, np.int64), empty(self.rows, np.int64)
         read_keys(self.data, self.offsets, self.header.variants, starts, sizes, one_row())
         return starts, sizes
 
     @property
     def spans(self) -> PartSpans:
-        """Where key, value, metadata and digests are."""
+        """The spans of key, value, metadata and digests."""
         return self._parts[0]
 
     @property
     def bounded(self) -> Bools:
-        """Whether they keep their bounds."""
+        """Whether key and parts are within their bounds."""
         return self._parts[1]
 
     @cached_property
@@ -250,7 +250,7 @@ class Events:
         return np.asarray(self.header.variants >= V2_BIG)
 
     def attribute(self, v1_bit: int, v2_bit: int) -> Bools:
-        """Whether an attribute bit is set, by version; False where the attributes are missing."""
+        """Whether an attribute bit is set, by version; False if the attributes are missing."""
         bits = self.header.fields["attributes"]
         return np.asarray(np.where(self.is_v2, bits & v2_bit, bits & v1_bit) != 0)
 
@@ -263,14 +263,14 @@ class Events:
 
     @cached_property
     def key_types(self) -> npt.NDArray[np.int8]:
-        """The kind of every key, ``NO_KEY`` where the attributes are missing or name none."""
+        """The kind of every key, ``NO_KEY`` if the attributes are missing or name none."""
         kinds = key_kinds(self.header.fields["attributes"], self.is_v2)
         present = self.has("attributes")
         return kinds if present is None else np.where(present, kinds, np.int8(NO_KEY))
 
     @cached_property
     def long_keys(self) -> Bools:
-        """Which rows have a LONG key whose bytes are there."""
+        """Rows that have a LONG key with all its bytes."""
         present = self.has("key_long")
         long: Bools = self.key_types == LONG_KEY
         return long if present is None else long & present
@@ -281,11 +281,11 @@ class Events:
 
     @cached_property
     def _complete(self) -> bool:
-        """Whether every row is of a known version and long enough for every fixed field."""
+        """Whether every row has a known version and is long enough for every fixed field."""
         return bool(self.rows) and int(self._sizes.min()) >= _WHOLE and bool(self.header.variants.min() > NO_VARIANT)
 
     def has(self, field: str) -> Bools | None:
-        """Which rows have the field's own bytes, None if all have."""
+        """Rows that have the bytes of the field, None if all rows have them."""
         k = FIELDS.index(field)
         if self._complete and bool((_ENDS[1:, k] < _NEVER).all()):
             return None

@@ -1,11 +1,11 @@
-"""Events one after the other, as they are on the wire: where each begins, what is wrong, where to continue.
+"""Split concatenated events, as they are on the wire: where each event begins, its error, and where reading resumes.
 
-A header with a right checksum has a right length. After anything else the walk looks for the next
-such header, and what it skips is one row. So bytes too short for a header are a torn tail only if no such header follows. A
-header of more than 64 KiB is read in its place, but not searched for.
+A header with a valid checksum has a valid length. At any other bytes, the reader searches for the next such header, and the
+skipped bytes are one row. So a remainder that is shorter than a header is a truncated tail only if no such header follows. A
+header of more than 64 KiB is read at its position, but a search does not find it.
 
-The cost is linear in the stream's size, whatever the bytes. A row ends where the next begins, and a search ends at the next
-row. A long header's checksum follows from sums that `range_crc` computes once.
+The cost is linear in the stream's size for all inputs. A row ends where the next row begins, and a search ends at the next row.
+A long header's checksum follows from sums that `range_crc` computes once.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_cr
 _V1_LENGTH = layout.V1["length"].offset
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_ATTRIBUTES = layout.V1["attributes"].offset
-_SEARCHED_HEADER: Final = 1 << 16  # [bytes] keys of this size are not seen in practice
+_SEARCHED_HEADER: Final = 1 << 16  # [bytes] in practice, keys are shorter
 
 
 class StreamRows(NamedTuple):
-    """What a stream is split into, row after row."""
+    """The rows of streams."""
 
     positions: npt.NDArray[np.int32]
-    """[bytes] in the row's stream"""
+    """positions in the row's stream [bytes]"""
     starts: Ints
-    """[bytes] in the data"""
+    """positions in the data [bytes]"""
     sizes: Ints
     errors: npt.NDArray[np.int8]
 
 
 @kernel
 def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
-    """Version and byte order at a place of a stream: magic word, header checksum, the event before."""
+    """Version and byte order at a position of a stream, from magic word, header checksum and the previous event."""
     if size < 1 or (u8(data, start) != 0 and u8(data, start) != 2):
         return layout.NO_VARIANT
     variant = event_kernels.magic_variant(data, start, size)
@@ -55,15 +55,15 @@ def stream_variant(data: Bytes, start: int, size: int, previous: int) -> int:
     if u8(data, start) == 2:
         return (
             layout.V2_BIG + 1 if event_kernels.is_little(previous) else layout.V2_BIG
-        )  # without a magic word it is wrong in either order
+        )  # without a magic word, the event is wrong in either order
     return _v1_header(data, start, size, previous)[0]
 
 
 @kernel
 def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, bool]:
-    """Byte order of a V1 event, and whether its header is whole and its checksum right.
+    """The variant of a V1 event, and whether its header is complete with a valid checksum.
 
-    It is that of the event before, unless the checksum is right in the other order alone.
+    The byte order is that of the previous event, unless the checksum is valid only in the other order.
     """
     variant = layout.V1_LITTLE if event_kernels.is_little(previous) else layout.V1_BIG
     if event_kernels.header_crc_ok(data, start, size, variant):
@@ -74,7 +74,7 @@ def _v1_header(data: Bytes, start: int, size: int, previous: int) -> tuple[int, 
 
 @kernel
 def stream_header(data: Bytes, start: int, size: int, previous: int, sums: RangeSums) -> tuple[int, int]:
-    """The variant at a place of a stream, and the first error of the header there; ``OK``: its length is right."""
+    """The variant at a position of a stream, and the first error of its header. ``OK`` means that its length is valid."""
     if size < 1 or u8(data, start) != 0:
         variant = stream_variant(data, start, size, previous)
         return variant, _header_error(data, start, size, variant, sums)
@@ -87,7 +87,7 @@ def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeS
     error = event_kernels.header_error(data, start, size, variant, 1)
     if error != OK:
         return error
-    # Every byte of the header is there, and it is no shorter than a header is.
+    # From here on, the header is complete, and at least as long as a header must be.
     first, end = event_kernels.header_first(variant), event_kernels.header_end(data, start, size, variant)
     computed = int64(range_crc(data, start + first, start + end, sums))
     checks = 1 if computed == event_kernels.stored_header_crc(data, start, variant) else 0
@@ -96,7 +96,7 @@ def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeS
 
 @kernel
 def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSums) -> int:
-    """The first place after ``start`` where an event begins beyond doubt, ``end`` if there is none."""
+    """The first position after ``start`` at which an event certainly begins, ``end`` if there is none."""
     for pos in range(start + 1, end):
         version, size = u8(data, pos), end - pos
         may_be = (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums))
@@ -107,9 +107,9 @@ def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSum
 
 @kernel
 def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
-    """Whether a V1 header's length and checksum hold in one byte order. Nearly every place ends here, so it is short.
+    """Whether a V1 header's length and checksum are valid in either byte order. It is fast, as it rejects most positions.
 
-    Zeros have a right checksum, and a length below any event's.
+    Zeros have a valid checksum, but their length is below that of any event.
     """
     if size < layout.V1_BYTES_HEADER:
         return False
@@ -130,7 +130,7 @@ def _may_be_v1(data: Bytes, start: int, size: int) -> bool:
 
 @kernel
 def _may_be_v2(data: Bytes, start: int, size: int, sums: RangeSums) -> bool:
-    """Whether a V2 header's magic word, lengths and checksum hold."""
+    """Whether a V2 header's magic word, lengths and checksum are valid."""
     variant = event_kernels.magic_variant(data, start, size)
     if variant == layout.NO_VARIANT or size < layout.V2_KEY:
         return False
@@ -154,7 +154,7 @@ def split_events(
     rows: StreamRows,
     scratch: PartSpans,
 ) -> None:
-    """Position, span and error of every row of every stream; ``ends[i + 1]`` is where those of stream ``i`` end.
+    """Position, span and error of every row of every stream; the rows of stream ``i`` end at ``ends[i + 1]``.
 
     ``scratch`` has room for one row.
     """
@@ -218,7 +218,7 @@ def _valid_v1(data: Bytes, start: int, size: int, previous: int) -> int:
 
 @kernel
 def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSpans) -> int:
-    """The first thing wrong after the valid header of the event at ``start``."""
+    """The first error after the valid header of the event at ``start``."""
     length = event_kernels.total_length(data, start, size, variant)
     clear_row(scratch, 0)
     bounded = read_parts(data, start, size, variant, 0, scratch)
@@ -229,7 +229,7 @@ def body_error(data: Bytes, start: int, size: int, variant: int, scratch: PartSp
 
 
 def most_rows(sizes: Ints) -> int:
-    """How many rows streams can have: a valid header takes V2_KEY bytes, and between two of them is one other row."""
+    """The largest possible number of rows. A valid header has at least V2_KEY bytes; between two events is at most one row."""
     return int((2 * (sizes // layout.V2_KEY) + 1)[sizes > 0].sum())
 
 
@@ -241,7 +241,7 @@ class Stream:
         self.data, offsets, _ = source
         self._ends = empty(len(column) + 1, np.int32)
         most = most_rows(np.diff(offsets).astype(np.int64))
-        # Room for the most rows there can be: what is not written takes no memory.
+        # Room for the largest possible number of rows; pages that are never written take no memory.
         rows = StreamRows(empty(most, np.int32), empty(most, np.int64), empty(most, np.int64), empty(most, np.int8))
         sums = range_sums(CRC32_RAW, int(offsets[0]), source.longest)
         split_events(self.data, offsets, sums, self._ends, rows, one_row())
@@ -261,10 +261,10 @@ TABLE: Final[Sequence[Column[Stream]]] = (
     Column(
         "position",
         "INT",
-        "Where the row begins in the stream [bytes].",
+        "Position of the row in the stream [bytes].",
         lambda stream: primitive(stream.rows.positions),
     ),
-    Column("event", "BINARY", "Its bytes: an event, a torn one, or what was skipped.", _event),
+    Column("event", "BINARY", "The row's bytes: an event, a truncated event, or skipped bytes.", _event),
     Column(
         "status",
         "STRING",
@@ -274,7 +274,7 @@ TABLE: Final[Sequence[Column[Stream]]] = (
     Column(
         "error",
         "STRING",
-        "The first thing wrong, as dbus_error; NULL for a valid event.",
+        "The first error, as dbus_error; NULL for a valid event.",
         lambda stream: from_codes(stream.rows.errors, ERRORS),
     ),
 )

@@ -1,22 +1,30 @@
-"""``to_dbus_event``: serialized events out of the fields that ``dbus_event`` returns, or of any of them.
+"""``to_dbus_event``: encode events from any of the fields that ``dbus_event`` returns.
 
-A stored field takes precedence over those derived from it: `attributes` over `opcode`, `is_trace`, `is_replicated` and
-`key_type`, `key_long` and `key_bytes` over `key`, `schema_id` over V1's `schema_version`, `timestamp_nanos` over
-`timestamp`, `src_id` over `is_end_of_period` and `event_type`. It computes lengths and checksums. V2's bits that
-announce a metadata and a payload part follow from whether there is one: any of its data, its schema id and its schema
-version. Verdicts (`status`, `error` …) are not looked at.
+A stored field takes precedence over the fields derived from it:
 
-What is left out or NULL is 0, false or empty, the version 0, the byte order BIG_ENDIAN, a schema id 16 zeros. Without
-`attributes` and `key_type` the key is what its fields say: a LONG by `key_long`, a SCHEMA key by its schema, else
-BYTES by `key_bytes` or `key`; without any of them the LONG 0.
+- `attributes` over `opcode`, `is_trace`, `is_replicated` and `key_type`;
+- `key_long` and `key_bytes` over `key`;
+- `schema_id` over V1's `schema_version`;
+- `timestamp_nanos` over `timestamp`;
+- `src_id` over `is_end_of_period` and `event_type`.
 
-A value that an event cannot hold raises an error; nothing is truncated or dropped. Examples: numbers beyond their fields (V1
-has a short source id, a part has 14 bits of version), metadata or a SCHEMA key in V1. Others: two partition ids in V2, a schema
-id whose size is not 16 (V2: or 4), a key field that does not fit the kind of key.
+It computes lengths and checksums. It sets V2's attribute bit of the metadata or payload part if the part has data, a schema id
+or a schema version. It ignores `status`, `error` and `is_valid`.
 
-`to_dbus_event(dbus_event(x))` is `x` for every valid event but those with bytes that no field shows: after the key in
-V2's header, after the announced parts, after the event. Of a corrupt event it makes a valid one out of what can be
-read, unless its version is unknown, which is rejected.
+A missing or NULL field is 0, false or empty. The default version is 0, the default byte order BIG_ENDIAN, the default schema id
+16 zeros. Without `attributes` and `key_type`, the key's fields determine its kind: LONG with `key_long`, SCHEMA with a key
+schema, BYTES with `key_bytes` or `key`. Without any of these, the key is the LONG 0.
+
+A value that an event cannot hold is an error; it truncates and drops nothing. Examples:
+
+- a number beyond the range of its field (V1 has a 16-bit source id, a part has 14 bits of version);
+- metadata or a SCHEMA key in V1, or two partition ids in V2;
+- a schema id whose size is not 16 (in V2: 16 or 4);
+- a key field that does not fit the kind of key.
+
+`to_dbus_event(dbus_event(x))` is `x` for every valid event, unless the event has bytes that no field shows. Such bytes are after
+the key in V2's header, after the announced parts, or after the event. From a corrupt event, it makes a valid one with the fields
+that can be read. An unknown version is an error.
 """
 
 from __future__ import annotations
@@ -54,7 +62,7 @@ _LONG: Final = (-(2**63), 2**63 - 1)
 _BITS: Final = (0, 2**16 - 1)
 _PART_VERSION: Final = (-(2**13), 2**13 - 1)
 
-# Event types that have one source id.
+# Event types with a single source id.
 _SOURCE_IDS: Final = {
     "END_OF_PERIOD": layout.END_OF_PERIOD,
     "CHECKPOINT": layout.CHECKPOINT,
@@ -103,7 +111,7 @@ def _kinds(inputs: InputFields, is_v2: Bools) -> Codes:
 
 
 def _derived_kinds(inputs: InputFields) -> Codes:
-    """The kind of key by `key_type` or, where it is NULL, the key's own fields."""
+    """The kind of key from `key_type` or, if it is NULL, from the key's own fields."""
     derived = inputs.codes("key_type", layout.KEY_TYPES)
     shown = np.where(inputs.has("key_bytes") | inputs.has("key"), layout.BYTES_KEY, layout.LONG_KEY)
     shown = np.where(_has_key_schema(inputs), layout.SCHEMA_KEY, shown)
@@ -189,7 +197,7 @@ def _reject_digests(inputs: InputFields, sizes: Ints, is_v2: Bools) -> None:
 
 
 def _announce(inputs: InputFields, sizes: Ints, schema: str) -> None:
-    """A part without data but with a schema has empty data."""
+    """Give empty data to a part that has a schema but no data."""
     sizes[(sizes < 0) & (inputs.has(f"{schema}_id") | inputs.has(f"{schema}_version"))] = 0
 
 
@@ -220,7 +228,7 @@ def _fixed(inputs: InputFields, is_v2: Bools, kinds: Codes, parts: Parts, sizes:
 
 
 def _stored(inputs: InputFields, is_v2: Bools, name: str) -> Ints:
-    """A field written as given, where the event's version holds it."""
+    """A stored field, unchanged; an error if the event's version cannot hold it."""
     values = inputs.numbers(name, *_LONG)
     for table, rows in ((layout.V1, ~is_v2), (layout.V2, is_v2)):
         placed = table.get(name)
@@ -260,7 +268,7 @@ def _derived_attributes(inputs: InputFields, is_v2: Bools, kinds: Codes) -> Ints
 
 
 def _partitions(inputs: InputFields, is_v2: Bools) -> tuple[Ints, Ints]:
-    """Physical and logical partition; V2's only one is where V1's physical one is."""
+    """Physical and logical partition. V2 has one partition id, which stands for both."""
     physical, has_physical = inputs.numbers("physical_partition_id", *_SHORT), inputs.has("physical_partition_id")
     logical, has_logical = inputs.numbers("logical_partition_id", *_SHORT), inputs.has("logical_partition_id")
     two = is_v2 & has_physical & has_logical & (physical != logical)
@@ -273,7 +281,7 @@ def _nanos(inputs: InputFields) -> Ints:
     if present.all():
         return nanos
     micros = inputs.numbers("timestamp", *_LONG)
-    first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] whose nanoseconds a BIGINT holds
+    first, last = -(-_LONG[0] // 1000), _LONG[1] // 1000  # [us] the range whose nanoseconds fit a BIGINT
     reject(~present & ((micros < first) | (micros > last)), "a timestamp from 1677 to 2262", inputs.array("timestamp"))
     return np.where(present, nanos, micros * 1000)
 

@@ -1,10 +1,10 @@
-"""Databus's JSON of an event, the text that `DbusEvent.writeTo` writes.
+"""Databus's JSON of an event: the text that `DbusEvent.writeTo` writes.
 
-The encoding `JSON` writes a value in Base64 with line breaks, `JSON_PLAIN_VALUE` writes it as text. Both write keys of bytes
-and schema ids in Base64. The text ends with a line feed.
+The encoding `JSON` writes the value in Base64 with line breaks, `JSON_PLAIN_VALUE` writes it as text. Both write BYTES keys and
+schema ids in Base64. The text ends with a line feed.
 
-An event whose bytes are corrupt has a text as long as every field that the text names can be read; checksums do not
-matter. It is NULL where Java throws: an unknown version, a V2 event without a kind of key or with opcode 3.
+A corrupt event has a text if every field of the text can be read; checksums do not matter. The text is NULL if Java throws: for
+an unknown version, and for a V2 event without a kind of key or with opcode 3.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sparkwire.kernels.json_strings import BASE64_LINES, TEXT
 
 PLAIN: Final = "JSON_PLAIN_VALUE"
 ENCODINGS: Final = {"JSON": "JSON", PLAIN: PLAIN, "JSON_PLAIN": PLAIN}
-"""The spellings taken, and what the text says."""
+"""Encoding in the text, by the spelling of the argument."""
 
 _HEAD: Final = 64  # [bytes] of a SCHEMA key's data that Databus shows
 _END: Final = "}\n"
@@ -48,7 +48,7 @@ _KEY_TYPES: Final = ('"Number"', '"String"', '"Schema"')
 
 
 def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
-    """STRING: each event's text; NULL for an event without one."""
+    """STRING: the text of each event; NULL for an event without a text."""
     if encoding not in ENCODINGS:
         raise argument_error("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
     events, said = Events(column), ENCODINGS[encoding]
@@ -65,7 +65,7 @@ def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
 
 
 def _v1(events: Events, encoding: str) -> pa.Array[Any]:
-    # The value is after everything else: where it is found, so is what comes before.
+    # The value is last: if it can be read, everything before it can be read.
     readable = (events.spans.sizes[VALUE] >= 0) & (events.key_types != NO_KEY)
     schema_id = events.offsets[:-1].astype(np.int64) + layout.V1["schema_id"].offset
     members = {
@@ -134,7 +134,7 @@ def _key(events: Events) -> dict[str, pa.Array[Any]]:
 
 
 def _schema_key(events: Events, present: Bools) -> pa.Array[Any]:
-    """What Databus shows of a SCHEMA key. Row by row: they are rare."""
+    """The text that Databus writes for a SCHEMA key. It loops over rows, because SCHEMA keys are rare."""
     spans = events.spans
 
     def shown(part: int, row: int, most: int) -> str:
@@ -187,6 +187,6 @@ def _base64(events: Events, starts: Ints, sizes: Ints) -> pa.Array[Any]:
 
 
 def _content(events: Events, part: int, encoding: str, present: Bools) -> pa.Array[Any]:
-    """A part's data, as the encoding says."""
+    """A part's data in the encoding."""
     spans = Spans(events.data, events.spans.starts[part], np.where(present, events.spans.sizes[part], -1))
     return string_of_spans(spans, TEXT if encoding == PLAIN else BASE64_LINES)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None) -> DataFrame:
-    """The changes of one table, with a typed column for each column of it.
+    """Return the changes of one table, with a typed column for each column of the table.
 
     Parameters
     ----------
@@ -22,38 +22,37 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     column
         the name of that column
     table
-        ``table``, ``database.table`` or ``database.schema.table``; names with dots in them in back quotes
+        ``table``, ``database.table`` or ``database.schema.table``; put a name that contains a dot in backquotes
     columns
-        name to DataHub type (LONG, DOUBLE, BOOLEAN, STRING, DATE, BYTES), in order. By default what the messages declare,
-        for which they are read once more now: every column that any message of the table has, with the type that the
-        latest one gives it.
+        name to DataHub type (LONG, DOUBLE, BOOLEAN, STRING, DATE, BYTES), in order. By default all columns that the table's
+        messages declare, with the type that the latest message declares. The call then reads all messages once.
 
     Returns
     -------
     DataFrame
         a row for each change, with the columns
 
-        - of ``df`` but the messages themselves, as they are: path, offset, whatever there is. They round trip to Python
-          with the messages: drop those that are not needed;
+        - of ``df``, unchanged, except the column of messages. Drop the columns that you do not need, because they make the
+          round trip to Python, too;
         - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
           ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
-          rows of one sequence id; so has the one message UPDATE if it brings both images;
-        - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any other type but the six as text;
+          rows with the same sequence id. An UPDATE message with both images has two rows as well;
+        - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any type other than the six as text;
         - ``_primary_key_`` ARRAY<STRING>: names of the primary key's columns, as the message has them;
-        - ``_unexpected_`` MAP<STRING, STRING>: the text of unexpected values. Their column is not in the schema, the message
-          declares another type for it, or the value does not fit the type. The column is NULL then. NULL if there are none: you
-          notice a changed table and lose nothing of it;
-        - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row, with what can be read.
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of each unexpected value, by column. The column is not in the schema, or
+          the message declares another type for it, or the value does not fit its type. The typed column is NULL then. NULL if
+          there are no unexpected values. So you notice a changed table and lose no data;
+        - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row with the fields that can be read.
 
-        DDL, heartbeats and transaction marks have none. The plan makes one round trip to Python.
+        DDL messages, heartbeats and transaction marks have no row. The plan makes one round trip to Python.
 
     Raises
     ------
     ValueError
-        if ``table`` is no name of a table, a type is unknown, or a stream comes without ``columns``. Also if no message
-        declares columns for the table, or a column of ``df`` has the name of a column of the rows.
+        if ``table`` is not a valid table name, a type is unknown, or ``df`` is a stream and ``columns`` is missing. Also if no
+        message declares columns for the table, or a column of ``df`` has the name of a column of the rows.
     TypeError
-        where the column is not BINARY.
+        if the column is not BINARY.
 
     Examples
     --------
@@ -65,9 +64,9 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
-    """The columns of a table, name to DataHub type, as its messages declare them: what ``rows`` takes by default.
+    """Return the columns of a table, name to DataHub type, as its messages declare them: the default of ``rows``.
 
-    Runs a query over all messages.
+    The call runs a query over all messages.
 
     Examples
     --------

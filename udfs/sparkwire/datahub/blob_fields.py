@@ -1,4 +1,4 @@
-"""What a message has: its fields in the order of ``datahub_change``, each a function and a column of the struct."""
+"""The fields of a message, in the order of ``datahub_change``. Each is a function and a column of the struct."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NO_YES: Final = ("N", "Y")
 
 
 def _text(name: str, doc: str, answer: str, sample: str = "blob") -> Column[BlobColumn]:
-    """A field's text: what a string says, of anything else its JSON as written."""
+    """A field as text: the content of a string, or the JSON of any other value as written."""
     example = f"datahub_{name}({sample}) -> {answer}"
     return Column(name, "STRING", doc, lambda messages: values.texts(messages.value(name)), example)
 
@@ -58,19 +58,19 @@ FIELDS.append(_text("op", "payload.op, as written.", "UPDATE_AFTER"))
 
 @FIELDS.column("STRING", "datahub_operation(blob) -> UPDATE_AFTER")
 def operation(messages: BlobColumn) -> pa.Array:
-    """What the op is: INSERT, UPDATE_BEFORE, UPDATE_AFTER (an UPDATE too), DELETE, TRANSACTION, DDL or HEARTBEAT; NULL for an op
-    that is unknown.
+    """Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT. NULL for
+    an unknown op.
     """
     return from_codes(messages.operations, _CANONICAL)
 
 
 _SEQUENCE: Final = (
-    "payload.sequenceId with all its digits, quoted or bare in the JSON. Both halves of an update have the same."
+    "payload.sequenceId with all its digits, quoted or not in the JSON. Both halves of an update have the same."
 )
-_SCHEMA: Final = "Name of the schema within the database, where it has such (PostgreSQL, SQL Server)."
+_SCHEMA: Final = "Name of the schema within the database, if the database has schemas (PostgreSQL, SQL Server)."
 _EVENT: Final = "When the record changed in the source database"
 _SYSTEM: Final = "When the synchronization handled the message"
-_CHECKPOINT: Final = "Where a synchronization may start again"
+_CHECKPOINT: Final = "Checkpoint from which a synchronization may restart"
 _NOT_EVERY: Final = "; not every source has it"
 
 FIELDS += [
@@ -97,38 +97,40 @@ def primary_key(messages: BlobColumn) -> pa.Array:
     "datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]",
 )
 def columns(messages: BlobColumn) -> pa.Array:
-    """The table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object."""
+    """Names and types of the table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an
+    object.
+    """
     return messages.column_lists
 
 
 @FIELDS.column("STRING", 'datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }')
 def before(messages: BlobColumn) -> pa.Array:
-    """The row before the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
-    last value.
+    """The row before the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value
+    remains.
     """
     return json_text(messages.before)
 
 
 @FIELDS.column("STRING", 'datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }')
 def after(messages: BlobColumn) -> pa.Array:
-    """The row after the change as JSON text, for from_json and parse_json: as written, but of a column that repeats only the
-    last value.
+    """The row after the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value
+    remains.
     """
     return json_text(messages.after)
 
 
 @FIELDS.column("MAP<STRING, STRING>", "datahub_before_map(blob_delete)['id'] -> 1")
 def before_map(messages: BlobColumn) -> pa.Array:
-    """The row before the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as
-    written outside of the years 1 to 9999), null as NULL.
+    """The row before the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is
+    yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
     """
     return text_map(messages.before, messages.declared)
 
 
 @FIELDS.column("MAP<STRING, STRING>", "datahub_after_map(blob)['id'] -> 1")
 def after_map(messages: BlobColumn) -> pa.Array:
-    """The row after the change, values as text: numbers as written, BYTES in Base64, a DATE as yyyy-MM-ddTHH:mm:ss.SSSZ (as
-    written outside of the years 1 to 9999), null as NULL.
+    """The row after the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is
+    yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
     """
     return text_map(messages.after, messages.declared)
 
@@ -140,7 +142,7 @@ FIELDS.append(_text("ddl_text", "The statement of a DDL message.", _STATEMENT, "
 
 @FIELDS.column("BINARY", "hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372")
 def ddl_meta(messages: BlobColumn) -> pa.Array:
-    """The serialized statement of a DDL message, NULL where it is no Base64 (as java.util.Base64 reads it)."""
+    """The serialized statement of a DDL message; NULL if it is not Base64 as java.util.Base64 decodes it."""
     return values.from_base64(values.texts(messages.value("ddl_meta")))
 
 
@@ -149,8 +151,8 @@ FIELDS.append(_text("version", "Version of the format, as written; any is valid.
 
 @FIELDS.column("STRING", "datahub_error(blob) -> NULL")
 def error(messages: BlobColumn) -> pa.Array:
-    """What is wrong with the message, the first that applies: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; eventTime
-    MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL for none.
+    """The first error of the message, in this order. BAD_JSON; op: MISSING_FIELD or UNKNOWN_OPCODE; eventTime: MISSING_FIELD or
+    BAD_FIELD (not an integer); the image that the op needs: MISSING_FIELD or BAD_FIELD. NULL for a valid message.
     """
     return from_codes(messages.errors, ERRORS)
 
@@ -162,7 +164,7 @@ def is_valid(messages: BlobColumn) -> pa.Array:
 
 
 def tuple_columns(messages: BlobColumn) -> pa.Array:
-    """The metadata columns of a TUPLE topic, NULL for what such a topic does not carry."""
+    """The metadata columns of a TUPLE topic; NULL for a message that such a topic does not carry."""
     operations = messages.operations
     carried = _IN_TUPLES[operations]
     has_before = _HAS_BEFORE[operations].astype(np.int8)
@@ -180,7 +182,7 @@ def tuple_columns(messages: BlobColumn) -> pa.Array:
 
 
 def shard_key(messages: BlobColumn) -> pa.Array:
-    """The primary key's values in the after image, else in the before image; the table's name without a key or image."""
+    """The primary key's values from the after image, else from the before image; without key or image, the table's name."""
     before, after = messages.before.objects, messages.after.objects
     images = Images(before.unless(after.kinds == OBJECT, after))
     keys = keys_text(images, messages.key_names)

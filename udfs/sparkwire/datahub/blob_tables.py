@@ -1,4 +1,4 @@
-"""Which columns the tables of a topic have: what the messages declare."""
+"""The columns of a topic's tables, as the messages declare them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
 
 
 def of_table(messages: BlobColumn, table: Table) -> Bools:
-    """Messages of the table, no NULLs; of corrupt ones also those that may be, their names being lost."""
+    """Whether each message is of the table; false for NULL. True for a corrupt message if its table's name is lost."""
     damaged = ~messages.documents.intact
     valid = messages.source.valid
     chosen = np.ones(messages.source.rows, np.bool_) if valid is None else valid.copy()
@@ -33,13 +33,13 @@ def of_table(messages: BlobColumn, table: Table) -> Bools:
 
 
 def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
-    """Each list of columns that messages of the table declare.
+    """The different lists of columns that messages of the table declare.
 
     Returns
     -------
     pa.RecordBatch
         ``columns`` ARRAY<STRUCT<name STRING, type STRING>>, and ``recency`` STRUCT<digits INT, sequence_id STRING,
-        event_time_ms BIGINT> of its last message: recencies compare as sequence ids do as numbers.
+        event_time_ms BIGINT> of the list's last message. Recencies have the same order as the numbers of the sequence ids.
     """
     messages = BlobColumn(blobs)
     columns = messages.columns.distinct
@@ -62,9 +62,9 @@ def _recency(messages: BlobColumn, rows: Ints) -> pa.RecordBatch:
 
 
 def latest_columns(lists: Iterable[Iterable[Mapping[str, Any] | None]]) -> dict[str, str]:
-    """Name and type of every column of these lists, the oldest first.
+    """Name and type of every column of these lists; ``lists`` begins with the oldest.
 
-    The newest list's columns come first, and a column has the type that the newest list with it says.
+    The result begins with the columns of the newest list. A column has its type from the newest list that contains it.
     """
     columns: dict[str, str] = {}
     for items in lists:

@@ -1,4 +1,4 @@
-"""What one pass over a column of messages finds."""
+"""The scan of a column of messages: one pass, each step on first use."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _OPS: Final = tuple(operation.op for operation in OPERATIONS)
 _NEEDS: Final = {
     image: np.array([*(operation.image == image for operation in OPERATIONS), False]) for image in ("before", "after")
 }
-"""by code of the operation; the last is of no operation, -1"""
+"""whether an operation needs each image, by the operation's code; the last item is for no operation, -1"""
 
 
 class DeclaredColumns(NamedTuple):
-    """``schema.dataColumn`` of a batch: each list of columns once, and which row has which."""
+    """``schema.dataColumn`` of a batch: the distinct lists of columns, and which row has which list."""
 
     distinct: Distinct
     offsets: npt.NDArray[np.int32]
     names: pa.Array
     types: pa.Array
     objects: Bools
-    """whether an item is an object, as it should be"""
+    """whether each item is a JSON object; other items are invalid"""
 
 
 class BlobColumn:
@@ -58,7 +58,7 @@ class BlobColumn:
 
     @cached_property
     def operations(self) -> npt.NDArray[np.int8]:
-        """Which of ``OPERATIONS``, -1 for none of them."""
+        """Index into ``OPERATIONS``, -1 for none of them."""
         return to_codes(self.ops, _OPS)
 
     @cached_property
@@ -66,7 +66,7 @@ class BlobColumn:
         return self.time("event_time")
 
     def time(self, field: str) -> tuple[Ints, Bools]:
-        """[ms since epoch], and which rows have one."""
+        """A time field [ms since epoch], and which rows have it."""
         return values.integers(self.value(field))
 
     @cached_property
@@ -79,7 +79,7 @@ class BlobColumn:
 
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
-        """What is wrong with a message; the reasons in the order of the contract, whatever the order of the keys."""
+        """The first error of each message, in the order of the contract, not of the keys."""
         op, time = self.value("op").kinds, self.value("event_time").kinds
         missing, bad = self._image_faults()
         reasons = (
@@ -94,7 +94,7 @@ class BlobColumn:
         return np.select([fault for fault, _ in reasons], [np.int8(code) for _, code in reasons], np.int8(OK))
 
     def _image_faults(self) -> tuple[Bools, Bools]:
-        """Where the image that the operation needs is missing, and where it is not an object."""
+        """Rows in which the image that the operation needs is missing, and rows in which it is not an object."""
         missing, bad = np.zeros((2, self.source.rows), np.bool_)
         for image, needs in _NEEDS.items():
             needed = needs[self.operations]
@@ -112,7 +112,7 @@ class BlobColumn:
 
     @cached_property
     def declared(self) -> DeclaredTypes:
-        """The columns' names and types by row, items without a name left as NULL."""
+        """The columns' names and types by row; NULL for items without a name."""
         columns = self.columns
         codes = np.maximum(columns.distinct.codes, 0)
         none = columns.distinct.codes < 0
@@ -156,7 +156,7 @@ class BlobColumn:
 
 
 def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
-    """Names and types of items that are objects, NULL of others; and which are."""
+    """Names and types of items, NULL if an item is not an object; and which items are objects."""
     objects = items.kinds == OBJECT
     if not objects.all():
         names, types, _ = _columns(items.at(np.flatnonzero(objects)))
@@ -167,12 +167,12 @@ def _columns(items: Values) -> tuple[pa.Array, pa.Array, Bools]:
 
 
 def _whole(pieces: list[pa.Array]) -> pa.Array:
-    """All of them in one; empties the list, so that not everything is in memory twice."""
+    """The pieces as one array. It empties the list, to free the pieces."""
     if len(pieces) == 1:
         return pieces[0]
     whole = pa.concat_arrays(pieces)
     pieces.clear()
-    pa.default_memory_pool().release_unused()  # what is put together next has no use for memory in small pieces
+    pa.default_memory_pool().release_unused()  # the next array cannot use these small free blocks
     return whole
 
 

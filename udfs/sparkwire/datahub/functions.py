@@ -1,4 +1,4 @@
-"""DataHub's functions: a row each, from which registration, docs and tests follow."""
+"""The table of DataHub's functions: registration, documentation and tests read it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DDL: Final = (
     b'"version": "0.0.1" }'
 )
 SAMPLES: Final = {"blob": _BLOB, "blob_delete": _DELETE, "blob_ddl": _DDL}
-"""After the source's own samples; of the DDL's serialized statement only the first bytes."""
+"""Based on the source's samples. Of the DDL's serialized statement, it has only the first bytes."""
 
 
 _CHANGE: Final = struct_function(
@@ -45,23 +45,22 @@ FUNCTIONS: Final = (
     Function(
         "datahub_tuple(blob BINARY) -> STRUCT<_sequence_id_ STRING, _operation_type_ STRING, _excute_time_ BIGINT, "
         "_source_table_ STRING, _before_image_ STRING, _after_image_ STRING>",
-        "The metadata columns that a TUPLE topic has for this message: I, U or D, eventTime [ms since epoch], the table's "
-        "name, Y or N for each image. NULL for a message that such a topic cannot carry.",
+        "The metadata columns of this message in a TUPLE topic. NULL for a message that such a topic cannot carry.",
         Accessor(messages_of, blob_fields.tuple_columns),
         "datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}",
         field_docs={
-            "_sequence_id_": "The same for both halves of an update.",
+            "_sequence_id_": "Sequence id; both halves of an update have the same.",
             "_operation_type_": "I, U or D.",
             "_excute_time_": "eventTime [ms since epoch].",
-            "_source_table_": "The table's name alone.",
-            "_before_image_": "Y where this is the row before the change, else N.",
-            "_after_image_": "Y where this is the row after the change, else N.",
+            "_source_table_": "The table's name without database and schema.",
+            "_before_image_": "Y if this is the row before the change, else N.",
+            "_after_image_": "Y if this is the row after the change, else N.",
         },
     ),
     Function(
         "datahub_shard_key(blob BINARY) -> STRING",
-        "The sharding key: the primary key's values as a JSON array, from the after image, else "
-        "the before image. The table's name if there is no key or no image.",
+        "The sharding key: the primary key's values as a JSON array, from the after image, else from "
+        "the before image. Without a key or an image, it is the table's name.",
         Accessor(messages_of, blob_fields.shard_key),
         'datahub_shard_key(blob) -> [1,"joe"]',
     ),
@@ -77,7 +76,7 @@ FUNCTIONS: Final = (
 )
 
 ARGUMENTS: Final = {
-    "blob": "One message, as a BLOB topic has it: JSON in UTF-8.",
-    "change STRUCT": "The fields to write, any of those of `datahub_change`.",
+    "blob": "One message of a BLOB topic: JSON in UTF-8.",
+    "change STRUCT": "The fields to write: any of the fields of `datahub_change`.",
 }
 FORMAT: Final = Format("datahub", "DataHub", "datahub_", FUNCTIONS, SAMPLES, "datahub_change", arguments=ARGUMENTS)

@@ -1,4 +1,4 @@
-"""What DataHub makes of images beyond their JSON: dates as text, and the values of keys."""
+"""Values of images that plain JSON does not show: dates as text, and the values of keys."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sparkwire.kernels.times import write_timestamp
 
 _BRACKETS: Final = (ord("["), ord("]"))
 
-# A DATE is written with four digits of the year [ms since epoch].
+# The range of a DATE that is written as text: its year has four digits [ms since epoch].
 _FIRST_DATE: Final = -62_135_596_800_000
 _LAST_DATE: Final = 253_402_300_799_999
 _DATE_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss.SSSZ")
 
 
 class DeclaredTypes:
-    """What ``schema.dataColumn`` says, by row: names and types of columns."""
+    """Names and types of columns by row, from ``schema.dataColumn``."""
 
     def __init__(self, firsts: npt.NDArray[np.int32], lasts: npt.NDArray[np.int32], names: pa.Array, types: pa.Array):
         self.firsts, self.lasts = firsts, lasts
@@ -43,7 +43,7 @@ class DeclaredTypes:
 
 
 def text_map(images: Images, declared: DeclaredTypes) -> pa.Array:
-    """MAP<STRING, STRING>: every column's value as text, a DATE in ISO 8601, null as NULL."""
+    """MAP<STRING, STRING>: the value of every column as text, a DATE in ISO 8601, null as NULL."""
     dates = _dates(images, declared)
     return json_images.text_map(
         images, lambda items, places: _map_texts(items, None if dates is None else dates[places])
@@ -51,7 +51,7 @@ def text_map(images: Images, declared: DeclaredTypes) -> pa.Array:
 
 
 def _dates(images: Images, declared: DeclaredTypes) -> Bools | None:
-    """Which members are declared as DATE; None if no message declares any."""
+    """Which members are declared as DATE; None if no message declares a DATE."""
     if not declared.is_date.any():
         return None
     (names, requested), count = values.numbered(declared.names, images.names)
@@ -78,9 +78,9 @@ def _map_texts(items: Values, dates: Bools | None) -> pa.Array:
 
 
 def keys_text(images: Images, keys: pa.Array) -> pa.Array:
-    """STRING: a JSON array of the values that the images have for the names of ``keys``, an ARRAY<STRING>.
+    """STRING: a JSON array of the images' values for the names in ``keys``, an ARRAY<STRING>.
 
-    The same key gives the same text, however the message escapes it. NULL without an image or without names.
+    Equal keys give equal texts, even if messages escape them differently. NULL without an image or without names.
     """
     counts = np.asarray(keys.value_lengths().fill_null(0), np.int64)
     valid = images.present & (counts > 0)
@@ -94,7 +94,7 @@ def keys_text(images: Images, keys: pa.Array) -> pa.Array:
 
 @kernel
 def write_dates(millis: Ints, dates: Bools, offsets: npt.NDArray[np.int32], out: Bytes) -> None:
-    """Write ``yyyy-MM-ddTHH:mm:ss.SSSZ`` for instants of the years 1 to 9999 [ms since epoch]."""
+    """Write instants of the years 1 to 9999 [ms since epoch] as ``yyyy-MM-ddTHH:mm:ss.SSSZ``."""
     for i in range(millis.size):
         if dates[i]:
             write_timestamp(out, int64(offsets[i]), millis[i])

@@ -1,4 +1,4 @@
-"""The tables of the DataHub format: where fields are in a message, what its operations and types are."""
+"""The tables of the DataHub format: the paths of fields in a message, the operations, the types."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ COLUMN: Final = paths("name", "type")
 
 
 class Operation(NamedTuple):
-    """A word of ``payload.op``, case-sensitive, and what it means."""
+    """A value of ``payload.op``, case-sensitive, and its meaning."""
 
     op: str
     canonical: str
     tuple_type: str = ""
-    """what a TUPLE topic calls it, empty for what such a topic does not carry"""
+    """its name in a TUPLE topic; empty if such a topic does not carry it"""
     image: str = ""
-    """the image that the message has to have"""
+    """the image that the message must have"""
 
 
-# The words of the source's table, of its sample, and UPDATE_BEFORE, which the source misspells.
+# The operations of the source's table and sample, and UPDATE_BEFORE, which the source misspells.
 OPERATIONS: Final = (
     Operation("INSERT", "INSERT", "I", "after"),
     Operation("UPDATE_BEFOR", "UPDATE_BEFORE", "U", "before"),

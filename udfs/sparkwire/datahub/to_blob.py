@@ -1,16 +1,16 @@
-"""``to_datahub_blob``: messages out of the fields that ``datahub_change`` returns, or of any of them.
+"""``to_datahub_blob``: encode messages from any of the fields that ``datahub_change`` returns.
 
-The text is compact, its keys in the order of the source's samples. A field that is NULL is left out, and so is an object
-without any; ``schema`` and ``payload`` are always there.
+The JSON is compact, with keys in the order of the source's samples. It omits NULL fields and empty objects, but always has
+``schema`` and ``payload``.
 
-- It writes `op` as given; without it `operation` says it, where it means one op: `UPDATE_BEFOR` for UPDATE_BEFORE,
-  `MHEARTBEAT` for HEARTBEAT. TRANSACTION and DDL are several, and rejected alone.
-- A time in milliseconds takes precedence over its TIMESTAMP. A TIMESTAMP is rounded down.
-- `before` and `after` have to be JSON objects; they are inserted unchanged. Without them `before_map` and `after_map` are the
-  image. A column declared as LONG, DOUBLE, BOOLEAN or DATE gets a number, true or false if its text is one. A DATE in ISO 8601
-  becomes its milliseconds. Any other value is a string.
-- `sequence_id` is a string; `error` and `is_valid` are not looked at.
-- It escapes strings as Jackson does; bytes that are not UTF-8 become U+FFFD.
+- It writes `op` as given. If `op` is NULL, it derives it from `operation`: `UPDATE_BEFOR` for UPDATE_BEFORE, `MHEARTBEAT` for
+  HEARTBEAT. TRANSACTION and DDL each stand for several ops, so they are an error without `op`.
+- A time in milliseconds takes precedence over its TIMESTAMP. It rounds a TIMESTAMP down.
+- `before` and `after` must be JSON objects, which it inserts unchanged. If one is NULL, `before_map` or `after_map` is the
+  image. A column declared as LONG, DOUBLE, BOOLEAN or DATE becomes a number, true or false if its text is one. A DATE in
+  ISO 8601 becomes its milliseconds. Any other value is a string.
+- `sequence_id` is a string. `error` and `is_valid` have no effect.
+- It escapes strings as Jackson does. Bytes that are not UTF-8 become U+FFFD.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _MEMBERS: Final = (
 )
 _TIMES: Final = ("event_time", "system_time", "checkpoint_time")
 _ALWAYS: Final = ("", "schema", "payload")
-"""objects that are there even without a member"""
+"""objects that the message always has, even if empty"""
 Tree: TypeAlias = "dict[str, Tree | str]"
-"""members by key: an object, or the name of a field"""
+"""members by key; a member is an object or the name of a field"""
 _AS_GIVEN: Final = ("database", "db_type", "db_version", "schema_name", "table", "sequence_id", "ddl_text", "version")
-"""texts written as they are given"""
+"""text fields that it writes unchanged"""
 _BARE: Final = strings(["LONG", "DOUBLE", "BOOLEAN", DATE])
 """types whose values have no quotes"""
 
@@ -50,7 +50,7 @@ _BARE_TEXT: Final = r"\A(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|
 _ISO: Final = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z\z"
 _TO_SECONDS: Final = "%Y-%m-%dT%H:%M:%S"
 _SECONDS_SIZE: Final = len("yyyy-MM-ddTHH:mm:ss")
-_SHOWN: Final = 40  # characters of a text rejected
+_SHOWN: Final = 40  # characters of a rejected text in the error message
 
 _SEVERAL: Final = ("TRANSACTION", "DDL")
 _OPS: Final = {o.canonical: o.op for o in reversed(OPERATIONS) if o.canonical not in _SEVERAL}
@@ -72,7 +72,7 @@ _TREE: Final = _tree()
 
 
 def to_blob(change: pa.Array) -> pa.Array:
-    """BINARY: one message a row, ``change`` being a STRUCT of all fields."""
+    """BINARY: one message for each row of ``change``, a STRUCT of all fields."""
     inputs = dict(zip((field.name for field in change.type), change.flatten(), strict=True))
     texts = {name: string_of(inputs[name]) for name in _AS_GIVEN}
     texts |= {name: _millis(inputs, name).cast(pa.string()) for name in _TIMES}
@@ -86,7 +86,7 @@ def to_blob(change: pa.Array) -> pa.Array:
 
 
 def _object(key: str, tree: Tree, texts: Mapping[str, pa.Array], rows: int) -> pa.Array:
-    """The object under a key; NULL where it would be empty, unless it always is there."""
+    """The object under a key; NULL if it is empty and not in ``_ALWAYS``."""
     members = {
         name: texts[node] if isinstance(node, str) else _object(name, node, texts, rows) for name, node in tree.items()
     }
@@ -97,7 +97,7 @@ def _object(key: str, tree: Tree, texts: Mapping[str, pa.Array], rows: int) -> p
 
 
 def _columns(columns: pa.Array) -> pa.Array:
-    """A name, a type, both or none, in braces."""
+    """JSON objects with name, type, both or neither."""
     objects = object_of(dict(zip(("name", "type"), map(string_of, columns.flatten()), strict=True)), len(columns))
     return pc.if_else(columns.is_valid(), objects, None)
 
@@ -106,7 +106,7 @@ def _columns(columns: pa.Array) -> pa.Array:
 
 
 def _op_of(inputs: Mapping[str, pa.Array]) -> pa.Array:
-    """The op that ``operation`` means, where no op is given."""
+    """The op derived from ``operation``, in rows without an op."""
     operation = pc.if_else(inputs["op"].is_null(), inputs["operation"], None)
     place = pc.index_in(operation, pa.array(list(_OPS)))
     unknown = operation.filter(pc.and_(operation.is_valid(), place.is_null()))
@@ -124,7 +124,7 @@ def _millis(inputs: Mapping[str, pa.Array], field: str) -> pa.Array:
 
 
 def _to_base64(column: pa.Array) -> pa.Array:
-    # One by one: only DDL messages have such a field, and they are rare.
+    # A loop in Python: only DDL messages have this field, and they are rare.
     texts = [None if data is None else base64.b64encode(data).decode() for data in column.to_pylist()]
     return pa.array(texts, pa.string())
 
@@ -133,9 +133,9 @@ def _to_base64(column: pa.Array) -> pa.Array:
 
 
 def _checked(texts: pa.Array, field: str) -> pa.Array:
-    """The texts, each proved to be a JSON object."""
+    """The texts, after a check that each is a JSON object."""
     source = binary_of(texts)
-    # Any tree does: it is about the proof.
+    # Any paths will do: only the validity matters.
     intact = documents(source.data, source.offsets[:-1], source.offsets[1:], COLUMN).intact
     marked = np.asarray(pc.starts_with(texts, "\ufeff").fill_null(False))
     invalid = (~intact | marked) & np.asarray(texts.is_valid())
@@ -147,7 +147,7 @@ def _checked(texts: pa.Array, field: str) -> pa.Array:
 
 
 def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
-    """The image that a map says, where there is a map and no text."""
+    """The image from its map, in rows that have a map and no text."""
     maps = inputs[f"{image}_map"]
     needed = np.asarray(pc.and_(inputs[image].is_null(), maps.is_valid()))
     if not needed.any():
@@ -162,7 +162,7 @@ def _image(inputs: Mapping[str, pa.Array], image: str) -> pa.Array:
 
 
 def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
-    """The type that each entry's column is declared with, NULL for none."""
+    """The declared type of each map entry's column, NULL if it is not declared."""
     names, types = columns.flatten().flatten()
     ends, offsets = item_offsets(columns), np.asarray(maps.offsets)
     (among, asked), count = numbered(names, maps.keys)
@@ -171,7 +171,7 @@ def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
 
 
 def _values(items: pa.Array, types: pa.Array) -> pa.Array:
-    """The values of an image out of their texts."""
+    """The JSON values of an image from their texts."""
     bare = pc.and_(pc.is_in(types, _BARE), pc.match_substring_regex(items, _BARE_TEXT))
     plain = pc.if_else(bare.fill_null(False), items, string_of(items))
     dates = pc.if_else(pc.equal(types, DATE), items, None)
@@ -179,11 +179,11 @@ def _values(items: pa.Array, types: pa.Array) -> pa.Array:
 
 
 def _date_millis(texts: pa.Array) -> pa.Array:
-    """STRING: the milliseconds of those that are an instant in ISO 8601, NULL for the others."""
+    """STRING: the milliseconds of an instant in ISO 8601, NULL for any other text."""
     iso = pc.if_else(pc.match_substring_regex(texts, _ISO), texts, None)
     to_seconds = pc.utf8_slice_codeunits(iso, 0, _SECONDS_SIZE)
     seconds = pc.strptime(to_seconds, _TO_SECONDS, "s", error_is_null=True)
-    # The 30th of February parses, but reads back as another day.
+    # February 30 parses, but as another day, so it does not format to the same text.
     real = pc.equal(pc.strftime(seconds, _TO_SECONDS), to_seconds)
     millis = pc.utf8_slice_codeunits(iso, _SECONDS_SIZE + 1, _SECONDS_SIZE + 4).cast(pa.int64())
     total = pc.add(pc.multiply(seconds.cast(pa.int64()), 1000), millis)

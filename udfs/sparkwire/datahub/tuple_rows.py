@@ -1,12 +1,13 @@
-"""The messages of one table as typed rows: what a TUPLE topic would carry, and what it could not.
+"""The messages of one table as typed rows: the rows of a TUPLE topic, and the values that a TUPLE topic cannot carry.
 
 A row has the metadata columns of a TUPLE topic, one typed column for each column of the table, and three more:
 
     _primary_key_  ARRAY<STRING>         names of the primary key's columns, as the message has them
-    _unexpected_   MAP<STRING, STRING>   the text of each unexpected value: the table lacks the column or has it with
-                                         another type, or the value does not fit (the typed column is NULL then). NULL if there
-                                         are none
-    _error_        STRING                `datahub_error`: what is wrong with the message
+    _unexpected_   MAP<STRING, STRING>   the text of each unexpected value: the schema lacks the column or has another type
+                                         for it, or the value does not fit (the typed column is NULL then). NULL if there are
+                                         no unexpected values
+
+    _error_        STRING                `datahub_error`: the first error of the message
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ TUPLE_COLUMNS: Final = {
 }
 REMARKS: Final = {"_primary_key_": "ARRAY<STRING>", "_unexpected_": "MAP<STRING, STRING>", "_error_": "STRING"}
 
-# By code of the operation; the last is of an unknown one, -1.
+# By code of the operation; the last item is for an unknown operation, -1.
 _TUPLE_TYPES: Final = tuple(operation.tuple_type for operation in OPERATIONS)
 _MAY_BE_ROW: Final = np.array([*(bool(operation.tuple_type) for operation in OPERATIONS), True])
 _OF_BEFORE: Final = np.array([*(operation.image == "before" for operation in OPERATIONS), False])
 _WHOLE_UPDATE: Final = [operation.op for operation in OPERATIONS].index("UPDATE")
-"""the one operation that may have both images; a TUPLE topic carries it as two rows"""
+"""the only operation that may have both images; a TUPLE topic carries it as two rows"""
 
 
 def row_schema(columns: Mapping[str, str], taken_names: Sequence[str] = ()) -> pa.Schema:
-    """Of the rows of a table with these columns, name to DataHub type; a column of an unknown type is text.
+    """The schema of typed rows; ``columns`` maps name to DataHub type. A column of an unknown type becomes text.
 
-    The columns ``taken_names`` keep their names, then those that every row has, then those of the table. Of two names that
-    are the same, or differ in case alone, the second has ``_2`` after it: `distinct_names`.
+    Names must be distinct without regard to case: if two are equal, the second gets the suffix ``_2`` (`distinct_names`).
+    The columns ``taken_names`` come first, then the columns that every row has, then the table's.
     """
     fixed = TUPLE_COLUMNS | REMARKS
     names = distinct_names(list(fixed), taken_names)
@@ -67,11 +68,11 @@ def row_schema(columns: Mapping[str, str], taken_names: Sequence[str] = ()) -> p
 def typed_rows(
     blobs: pa.Array, table: Table, columns: Mapping[str, str], others: pa.RecordBatch | None = None
 ) -> pa.RecordBatch:
-    """A row for each change of the table, in the order of the messages, after its message's row of ``others``.
+    """A row for each change of the table, in the order of the messages; it begins with the message's row of ``others``.
 
-    An UPDATE with both images gives two rows, the before image first. Messages of other tables, DDL, heartbeats and
-    transaction marks give none. A corrupt message gives one with its ``_error_``, unless what can be read of it says that
-    it is of another table or no row.
+    An UPDATE with both images becomes two rows, the before image first. Messages of other tables, DDL, heartbeats and
+    transaction marks become no row. A corrupt message becomes a row with its ``_error_``, unless its readable fields show
+    that it is of another table or not a change.
     """
     messages = BlobColumn(blobs)
     rows, of_before = _choose(messages, table)
@@ -105,7 +106,7 @@ def typed_rows(
 
 
 def _choose(messages: BlobColumn, table: Table) -> tuple[Ints, Bools]:
-    """The message of each row, and whether the row is of its before image."""
+    """The message of each row, and whether the row shows the before image."""
     operations = messages.operations
     chosen = of_table(messages, table) & _MAY_BE_ROW[operations]
     twice = chosen & (operations == _WHOLE_UPDATE) & messages.before.present
@@ -119,7 +120,7 @@ def _choose(messages: BlobColumn, table: Table) -> tuple[Ints, Bools]:
 def _read(
     messages: BlobColumn, rows: Ints, images: Images, columns: Mapping[str, str]
 ) -> tuple[list[pa.Array], pa.Array]:
-    """The typed columns, and what is unexpected."""
+    """The typed columns, and the unexpected values."""
     declared = messages.declared
     asked = strings(list(columns))
     (table_names, names, declared_names), count = values.numbered(asked, images.names, declared.names)
@@ -142,7 +143,7 @@ def _read(
 
 
 def _shared_names(names: Codes, rows: int) -> Ranges:
-    """Every row requests every name."""
+    """Ranges with which every row looks up every name."""
     firsts = np.arange(rows + 1) * len(names)
     return Ranges(*by_row(firsts), np.tile(names, rows))
 
@@ -156,7 +157,7 @@ def _unexpected(images: Images, expected: Bools) -> pa.Array:
 
 
 class TypedColumn(NamedTuple):
-    """A typed column, and which rows have a value that it cannot take."""
+    """A typed column, and which rows have a value that does not fit its type."""
 
     column: pa.Array
     unfit: Bools
@@ -172,7 +173,7 @@ def _read_long(items: Values) -> TypedColumn:
 
 def _read_double(items: Values) -> TypedColumn:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    return _of(pc.if_else(pc.is_finite(numbers), numbers, None))  # 1e400 is none that a DOUBLE holds
+    return _of(pc.if_else(pc.is_finite(numbers), numbers, None))  # 1e400 does not fit a DOUBLE
 
 
 def _read_boolean(items: Values) -> TypedColumn:

@@ -54,7 +54,7 @@ class AvroMessages:
         live = LiveSchemas(registry)
 
         def side(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
-            payloads = WIRE_FORMATS[wire].taken_apart(messages, headers, of)
+            payloads = WIRE_FORMATS[wire].split(messages, headers, of)
             return avro_side(payloads, live.of(payloads.ids) if known is None else known)
 
         return side

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from sparkwire.catalogue.diagnosis import Diagnosis, Examined, examine, examined, report
+from sparkwire.catalogue.diagnosis import Diagnosis, ProcessFacts, examine, facts_from, report
 from sparkwire.spark.udf import best_interface
 
 _TASKS = 8
@@ -35,14 +35,14 @@ def doctor(spark: SparkSession | None) -> Diagnosis:
     return report(header, here, others)
 
 
-def _executors(spark: SparkSession) -> list[Examined]:
-    """Examine executors. Returns one process of each host."""
+def _executors(spark: SparkSession) -> list[ProcessFacts]:
+    """The facts about one process of each executor host: the slowest, which has compiled the most."""
 
     def examine_executor(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield pa.record_batch([pa.array([json.dumps(examine()._asdict())])], names=["examined"])
+            yield pa.record_batch([pa.array([json.dumps(examine()._asdict())])], names=["facts"])
 
-    rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(examine_executor, "examined STRING").collect()
-    executors = [examined(json.loads(row["examined"])) for row in rows]
+    rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(examine_executor, "facts STRING").collect()
+    executors = [facts_from(json.loads(row["facts"])) for row in rows]
     slowest_first = sorted(executors, key=lambda one: -sum(one.trips.values()))
     return list({one.host: one for one in reversed(slowest_first)}.values())

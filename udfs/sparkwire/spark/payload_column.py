@@ -93,7 +93,7 @@ class PayloadColumn(NamedTuple):
             format = WIRE_FORMATS[wire]
             if by is not None:
                 return of_column(columns[0], columns[1])
-            return format.taken_apart(columns[0], None if headers is None else columns[1], of)
+            return format.split(columns[0], None if headers is None else columns[1], of)
 
         return taken_apart
 
@@ -136,7 +136,7 @@ class PayloadColumn(NamedTuple):
 
     def schemas(self) -> Schemas:
         """The Avro schemas that the data may need; empty if the data contain no ids yet."""
-        return WIRE_FORMATS[self.wire_format].prepared(self.registry.schemas(self.ids()))
+        return WIRE_FORMATS[self.wire_format].with_names(self.registry.schemas(self.ids()))
 
     def ids(self) -> Sequence[Hashable]:
         """The ids of the schemas that the data may need: all ids of a registry, or those in the data, which this reads once.

@@ -65,7 +65,7 @@ def rows(
     """See ``sparkwire.registry.rows``."""
     messages = PayloadColumn.of(df, column, Registry.of(registry), None, wire_format, headers)
     registered = messages.registry.registered(messages.ids())
-    avro = reader(WIRE_FORMATS[wire_format].prepared(schemas_of_registered(registered)), framed=messages.framed)
+    avro = reader(WIRE_FORMATS[wire_format].with_names(schemas_of_registered(registered)), framed=messages.framed)
     others = [*_json_reader(registered), *_protobuf_reader(messages, registered, message)]
 
     made = [*avro.fields, *(pa.field("", type) for type in (*(one.type for one in others), pa.string(), pa.string()))]

@@ -1,4 +1,4 @@
-"""The client's event buffer: what of a relay's responses reaches the dispatcher."""
+"""The client's event buffer: the events of a relay's responses that reach the dispatcher."""
 
 from __future__ import annotations
 
@@ -20,49 +20,49 @@ from sparkwire.kernels.checksums.range_crc import RangeSums, range_sums
 
 UNSEEN: Final = -1
 
-_FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nanos")  # in the order of Columns
+_FIELDS: Final = ("sequence", "src_id", "physical_partition_id", "timestamp_nanos")  # in the order of EventColumns
 
 
 _PLACES: Final = tuple(
     variant_of(table, _FIELDS, little) for table in (layout.V1, layout.V2) for little in (False, True)
 )
-_read_columns = field_reader((_PLACES[0], *_PLACES))  # what is valid has a variant, so the first is never used
+_read_columns = field_reader((_PLACES[0], *_PLACES))  # valid events have a variant, so the first is never used
 
 
 class MissingEnd(NamedTuple):
-    """Where events of a new window come and the window before has no end."""
+    """The position at which a new window begins although the previous window has no end."""
 
     skipped: int
-    """events skipped before in this response"""
+    """number of events skipped before it in this response"""
     window: int
-    """scn of the last window that ended"""
+    """SCN of the last window that ended"""
     latest: int
-    """highest scn read"""
+    """highest SCN read"""
     written: int
-    """scn of the last event kept"""
+    """SCN of the last event kept"""
 
 
 class ReadResponse(NamedTuple):
-    """What one response of a relay comes to."""
+    """The result of reading one response of a relay."""
 
     events: pa.BinaryArray
-    """those kept"""
+    """the events kept"""
     columns: EventColumns
-    """of these events"""
+    """columns of the events kept"""
     rows: int
-    """events read, with those skipped"""
+    """number of events read, including skipped events"""
     error: int
-    """why reading stopped before its end, `errors.OK` if it did not; a torn event at the end is TRUNCATED, and dropped"""
+    """why reading stopped before the end, `errors.OK` if it did not; a truncated event at the end is TRUNCATED and dropped"""
     missing_end: MissingEnd | None = None
-    """where reading ended because the window before has no end"""
+    """the position at which reading stopped because the previous window has no end"""
 
 
 class EventBuffer:
-    """What Databus's `DbusEventBuffer.readEvents` keeps of each response.
+    """Keeps the same events of each response as Databus's `DbusEventBuffer.readEvents`.
 
-    Of consecutive end-of-period events in a response it keeps only the first: of a run of empty windows in one
-    response consumers get no callbacks. ``drop_old_events``, the mode of relays and not of clients, skips events of earlier
-    windows. A window without an end then ends the response.
+    Of consecutive end-of-period events in a response, it keeps only the first. So consumers get no callbacks for the empty
+    windows that follow a window in one response. ``drop_old_events`` is the mode of relays, not of clients. It skips events of
+    earlier windows, and a window without an end then ends the response.
     """
 
     def __init__(self, drop_old_events: bool = False) -> None:
@@ -72,7 +72,7 @@ class EventBuffer:
         self._seen_window = UNSEEN
 
     def read(self, chunk: bytes | memoryview | pa.Buffer) -> ReadResponse:
-        """One response: whole events, one after another. Reading ends at the first that is not valid."""
+        """Read one response of concatenated events. Reading stops at the first invalid event."""
         events, columns, error = split(chunk)
         kinds = kinds_of(columns.src_ids)
         missing_end = None
@@ -91,7 +91,7 @@ class EventBuffer:
     def _order(
         self, scns: npt.NDArray[np.int64], kinds: npt.NDArray[np.int8]
     ) -> tuple[npt.NDArray[np.bool_], MissingEnd | None]:
-        """Which events to keep, up to a missing end of a window, and that place."""
+        """Which events to keep, up to a window whose previous window has no end, and that position."""
         keep = np.ones(len(scns), np.bool_)
         latest, window, after_end, skipped = self._written, self._seen_window, False, 0
         for row, (scn, kind) in enumerate(zip(scns.tolist(), kinds.tolist(), strict=True)):
@@ -118,16 +118,16 @@ class EventBuffer:
 
 
 class Split(NamedTuple):
-    """The valid events from the front of some bytes."""
+    """The valid events at the front of a chunk."""
 
     events: pa.BinaryArray
     columns: EventColumns
     error: int
-    """why there are no more, `errors.OK` at the end of the bytes"""
+    """the error of the bytes after them, `errors.OK` at the end of the chunk"""
 
 
 def split(chunk: bytes | memoryview | pa.Buffer) -> Split:
-    """Walk over the events of a chunk, without copying."""
+    """Split a chunk into its events, without copying."""
     buffer = chunk if isinstance(chunk, pa.Buffer) else pa.py_buffer(chunk)
     whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(np.array([0, buffer.size])), buffer])
     most = buffer.size // V2_KEY + 1
@@ -149,9 +149,9 @@ def walk(
     sums: RangeSums,
     scratch: PartSpans,
 ) -> tuple[int, int]:
-    """Where the events end and what the dispatcher needs of them, up to the first that is not valid.
+    """Note the ends of events and the columns for the dispatcher, up to the first invalid event.
 
-    Returns how many there are, and what is wrong with the one after them.
+    Returns the number of valid events, and the error of the event after them.
     """
     count, pos, variant = 0, 0, NO_VARIANT
     ends[0] = 0

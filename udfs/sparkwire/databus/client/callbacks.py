@@ -1,4 +1,4 @@
-"""From one dispatcher to the callbacks of all consumers: calls, threads, and combined results."""
+"""Call the callbacks of all consumers for one dispatcher: calls, threads, and combined results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = TypeVar("Answer")
 
 
 class Failure(NamedTuple):
-    """The last callback that did not succeed, and how."""
+    """The last callback that failed, and its error."""
 
     callback: str
     error: str
@@ -29,8 +29,8 @@ class Failure(NamedTuple):
 class Callbacks:
     """The callbacks of all registered consumers.
 
-    A single consumer runs in the dispatcher's thread. The members of a group have a thread each, in which all their
-    callbacks run; a barrier is to wait for all of them. Callbacks that no consumer overrides cost nothing.
+    A single consumer runs in the dispatcher's thread. Each member of a group has a thread, in which all its callbacks run. A
+    barrier waits for all members. Callbacks that no consumer overrides cost nothing.
     """
 
     def __init__(self, registrations: Sequence[Registration]) -> None:
@@ -44,13 +44,13 @@ class Callbacks:
                 executor = ThreadPoolExecutor(1, thread_name_prefix="databus-consumer")
                 self._executors[id(member)] = self._threads.enter_context(executor)
         self.listeners = {name: list(self._overriding(name)) for name in CALLBACKS}
-        """the consumers with a callback, by callback: without one it succeeds"""
+        """by callback, the consumers that override it; if none does, the callback succeeds"""
         self._listening: dict[str, list[list[Consumer]]] = {}
         self._logged: set[Failure] = set()
         self.failure: Failure | None = None
 
     def close(self) -> None:
-        """End the members' threads."""
+        """Stop the members' threads."""
         self._threads.close()
 
     def _overriding(self, callback: str) -> Iterator[Consumer]:
@@ -58,7 +58,7 @@ class Callbacks:
             yield from (member for member in registration.members if overrides(member, callback))
 
     def call(self, callback: str, *args: Any) -> Result:
-        """Call every consumer, with a barrier before and after; the highest result."""
+        """Call every consumer, with a barrier before and after; return the highest result."""
         members = self.listeners[callback]
         if len(members) == 1 and not self._executors:
             return self._result(members[0], callback, args)
@@ -66,9 +66,9 @@ class Callbacks:
         return max(results, default=Result.SUCCESS)
 
     def deliver(self, page: Page, first: int, last: int, source: str) -> int:
-        """Call the subscribers with the data events from ``first`` to before ``last``: the first that failed, or ``last``.
+        """Call the subscribers with the data events from ``first`` to before ``last``. Return the first that failed, or ``last``.
 
-        After the first failure it passes no more events; members of a group may have handled some after it.
+        It passes no events after the first failure, but members of a group may have handled some already.
         """
         listening = self._listening.get(source)
         if listening is None:
@@ -86,12 +86,12 @@ class Callbacks:
         return last
 
     def _subscribed(self, source: str) -> list[list[Consumer]]:
-        """The groups that get data events of this source, without those that would do nothing with them."""
+        """The groups that get data events of this source, without groups that do not override `on_data_event`."""
         groups = [list(r.members) for r in self._registrations if r.sources is None or source in r.sources]
         return [group for group in groups if any(overrides(member, "on_data_event") for member in group)]
 
     def _share(self, listening: Sequence[Sequence[Consumer]], page: Page, first: int, last: int) -> int:
-        """Every group's members take turns; a barrier at the end."""
+        """Share the events among the members of each group in turn, with a barrier at the end."""
         stopped: list[int] = []
         pending = [
             self._submit(member, self._deliver_to, member, page, range(first + k, last, len(group)), last, stopped)
@@ -107,7 +107,7 @@ class Callbacks:
     def _deliver_to(
         self, consumer: Consumer, page: Page, rows: range, last: int, stopped: list[int] | None = None
     ) -> int:
-        """The first of the rows that failed, else ``last``; ends early once ``stopped`` is not empty."""
+        """Return the first row that failed, else ``last``. It stops early when ``stopped`` is not empty."""
         on_data_event: OnDataEvent = consumer.on_data_event
         row = last
         try:
@@ -135,30 +135,30 @@ class Callbacks:
 
     def _checked(self, callback: str, answer: Any) -> Result:
         if not isinstance(answer, Result):
-            self._failed(Failure(callback, f"returned {said_by(repr, answer)}, which is no Result"))
+            self._failed(Failure(callback, f"returned {text_of(repr, answer)}, which is no Result"))
             return Result.ERROR
         if not answer.is_success:
             self._failed(Failure(callback, f"returned {answer.name}"))
         return answer
 
     def _raised(self, callback: str, error: Exception) -> None:
-        self._failed(Failure(callback, f"{type(error).__name__}: {said_by(str, error)}"), error)
+        self._failed(Failure(callback, f"{type(error).__name__}: {text_of(str, error)}"), error)
 
     def _failed(self, failure: Failure, error: Exception | None = None) -> None:
         self.failure = failure
-        if failure not in self._logged:  # a retry fails in the same way: its traceback is not news
+        if failure not in self._logged:  # a retry that fails in the same way is not logged again
             self._logged.add(failure)
             _log.error("%s failed: %s", failure.callback, failure.error, exc_info=error)
 
 
-def said_by(text: Callable[[object], str], thing: object) -> str:
-    """The text of what a consumer has made, which may fail, too."""
+def text_of(text: Callable[[object], str], thing: object) -> str:
+    """The text of an object from a consumer's code, whose ``repr`` or ``str`` may raise, too."""
     try:
         return text(thing)
-    except Exception as error:  # noqa: BLE001 - the failure that is told here is another one
+    except Exception as error:  # noqa: BLE001 - the text must not hide the failure to report
         return f"(a {type(thing).__name__} whose text fails with {type(error).__name__})"
 
 
 def _all(pending: Sequence[Answer | Future[Answer]]) -> list[Answer]:
-    """The barrier: what they return once they are all done."""
+    """Wait for all, and return their results: the barrier."""
     return [answer.result() if isinstance(answer, Future) else answer for answer in pending]

@@ -1,4 +1,4 @@
-"""Databus's checkpoint: how far a consumer is, from and to Databus's JSON."""
+"""Databus's checkpoint: the position of a consumer, from and to Databus's JSON."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 Mode = Literal["INIT", "ONLINE_CONSUMPTION", "BOOTSTRAP_SNAPSHOT", "BOOTSTRAP_CATCHUP"]
 
 UNKNOWN: Final = -1
-"""A scn, an offset or a time that is not set."""
+"""An SCN, an offset or a time that is not set."""
 
 
 class Checkpoint(NamedTuple):
-    """How far a consumer is in one stream.
+    """The position of a consumer in one stream.
 
-    ``str(checkpoint)`` is Databus's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint that `parse` or
-    ``validated`` has returned keeps Databus's invariants.
+    ``str(checkpoint)`` is Databus's JSON, ``Checkpoint.parse(text)`` reads it. A checkpoint from `parse` or ``validated``
+    satisfies Databus's invariants.
     """
 
     window_scn: int = UNKNOWN
-    """scn of the window; -1 in a flexible checkpoint: from wherever the relay can"""
+    """SCN of the window; -1 in a flexible checkpoint, for which the relay chooses the start"""
     window_offset: int = UNKNOWN
-    """data events read of that window, -1 for all and its end"""
+    """number of data events read from that window, -1 if it is read to its end"""
     prev_scn: int = UNKNOWN
-    """scn of the window before; of a window read to its end its own"""
+    """SCN of the previous window; if the window is read to its end, its own SCN"""
     timestamp_nanos: int | None = None
-    """time of that window's end [ns since epoch], -1 for none, None where the text has no such field"""
+    """time of that window's end [ns since epoch], -1 for none, None if the JSON has no such field"""
     snapshot_offset: int = UNKNOWN
     mode: Mode = "INIT"
     bootstrap: tuple[tuple[str, Any], ...] = ()
-    """the fields of bootstrap checkpoints, with the names and the order of the JSON"""
+    """the fields of a bootstrap checkpoint, with the names and the order of the JSON"""
 
     @classmethod
     def online(cls, scn: int, timestamp_nanos: int = UNKNOWN) -> Checkpoint:
-        """The window ``scn`` is read to its end, and so is everything before."""
+        """The checkpoint after the window ``scn``, which is read to its end."""
         return cls(scn, UNKNOWN, scn, timestamp_nanos, UNKNOWN, "ONLINE_CONSUMPTION")
 
     @classmethod
     def flexible(cls) -> Checkpoint:
-        """From wherever the relay can."""
+        """A checkpoint for which the relay chooses the start."""
         return cls(timestamp_nanos=UNKNOWN, mode="ONLINE_CONSUMPTION")
 
     @classmethod
     def parse(cls, text: str | bytes) -> Checkpoint:
-        """Read Databus's JSON.
+        """Parse Databus's JSON.
 
         Raises
         ------
         ValueError
-            where it is not a checkpoint's JSON, or an invariant does not hold.
+            if the text is not a checkpoint's JSON, or violates an invariant.
         """
         try:
             body = json.loads(text)
@@ -73,12 +73,12 @@ class Checkpoint(NamedTuple):
 
     @property
     def is_flexible(self) -> bool:
-        """Whether it leaves to the relay where to begin."""
+        """Whether the relay chooses the start."""
         return self.mode == "ONLINE_CONSUMPTION" and self.window_scn < 0 and self._timestamp == UNKNOWN
 
     @property
     def is_partial(self) -> bool:
-        """Whether it is within a window."""
+        """Whether the position is inside a window."""
         return self.window_offset >= 0
 
     @property
@@ -86,12 +86,12 @@ class Checkpoint(NamedTuple):
         return UNKNOWN if self.timestamp_nanos is None else self.timestamp_nanos
 
     def validated(self) -> Checkpoint:
-        """The checkpoint itself.
+        """Check Databus's invariants and return the checkpoint itself.
 
         Raises
         ------
         ValueError
-            if one of Databus's invariants does not hold; names it.
+            if the checkpoint violates an invariant; the message names it.
         """
         broken = _broken(self)
         if broken is not None:
@@ -115,7 +115,7 @@ def _number(value: Any, key: str) -> int | None:
 
 
 def _broken(checkpoint: Checkpoint) -> str | None:
-    """The first invariant that does not hold."""
+    """The first violated invariant, None if all hold."""
     if checkpoint.mode == "ONLINE_CONSUMPTION":
         return None if checkpoint.is_flexible else _broken_online(checkpoint)
     if checkpoint.mode == "INIT":

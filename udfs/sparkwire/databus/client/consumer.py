@@ -13,35 +13,36 @@ from sparkwire.databus.client.result import Result
 
 
 class Consumer:
-    """The callbacks of a Databus consumer: derive from it and override what you need.
+    """The base class of Databus consumers: derive from it and override the callbacks that you need.
 
-    A window, as a consumer sees it::
+    A consumer gets these callbacks for a window::
 
         on_start_data_event_sequence(scn)
-            on_start_source(source, schema)         each time the source changes: A, B, A gives three pairs
+            on_start_source(source, schema)         each time the source changes: for A, B, A three times
                 on_data_event(event) ...
             on_end_source(source, schema)
         on_end_data_event_sequence(scn)
-        on_checkpoint(scn)                          of a window without events this alone
+        on_checkpoint(scn)                          the only callback of a window without events
 
-    Barriers: all callbacks but `on_data_event` wait until they are done, and until the data events before them are. The members
-    of a group share the data events between two barriers; every other callback goes to every member.
+    Every callback except `on_data_event` is a barrier: it begins after all earlier data events, and ends before the
+    next callback begins. The members of a group share the data events between two barriers; every other callback goes to every
+    member.
 
-    A callback that returns ERROR or ERROR_FATAL, raises, or returns no `Result` rolls back. `on_rollback` gets the scn of the
-    last accepted checkpoint (no call without one), and everything after it comes again. The result of `on_rollback` has no
-    effect; an error of `on_checkpoint` is SKIP_CHECKPOINT. See `Result`.
+    A callback that returns ERROR or ERROR_FATAL, raises, or returns no `Result` causes a rollback. `on_rollback` gets the SCN of
+    the last accepted checkpoint, and all later events follow again. Without an accepted checkpoint, `on_rollback` is not
+    called. The result of `on_rollback` has no effect; an error of `on_checkpoint` counts as SKIP_CHECKPOINT. See `Result`.
     """
 
     def on_start_consumption(self) -> Result:
-        """Before the first event. An error ends the consumption before it begins."""
+        """Called before the first event. An error ends the consumption before it begins."""
         return Result.SUCCESS
 
     def on_start_data_event_sequence(self, scn: int) -> Result:
-        """A window begins; ``scn`` is its first event's."""
+        """Called when a window begins; ``scn`` is the SCN of its first event."""
         return Result.SUCCESS
 
     def on_start_source(self, source: str, schema: str | None) -> Result:
-        """Data events of this source follow; ``schema`` is the latest one of the source as JSON text, None if none is known."""
+        """Called before data events of this source; ``schema`` is its latest schema as JSON text, None if unknown."""
         return Result.SUCCESS
 
     def on_data_event(self, event: DataEvent) -> Result:
@@ -49,32 +50,35 @@ class Consumer:
         return Result.SUCCESS
 
     def on_end_source(self, source: str, schema: str | None) -> Result:
-        """The source's data events end, for now."""
+        """Called when another source follows or the window ends."""
         return Result.SUCCESS
 
     def on_end_data_event_sequence(self, scn: int) -> Result:
-        """The window ends; ``scn`` is the one to remember: that of its end-of-period event."""
+        """Called when the window ends; ``scn`` is the SCN of its end-of-period event, which identifies the window."""
         return Result.SUCCESS
 
     def on_checkpoint(self, scn: int) -> Result:
-        """Asks whether the client may checkpoint everything delivered so far. In large windows also in the middle, with the scn
-        of the start."""
+        """Asks whether the client may checkpoint everything delivered so far. Also called in the middle of large windows, with
+        the SCN of the window's start.
+        """
         return Result.SUCCESS
 
     def on_rollback(self, scn: int) -> Result:
-        """Undo what came after the checkpoint with this scn: it is delivered again. The open source and window are not ended.
+        """Undo everything after the checkpoint with this SCN, because it is delivered again. Open sources and windows are not
+        closed.
 
-        After an SCN regress ``scn`` is that of the next event: undo what came from there on.
+        After an SCN regress, ``scn`` is the SCN of the next event: undo everything from there on.
         """
         return Result.SUCCESS
 
     def on_error(self, error: Exception | None) -> Result:
-        """An error of the stream (`ScnNotFoundError`, `PullerRetriesExhaustedError`, None for an unknown one), or the last
-        call before the client gives up (`DispatcherRetriesExhaustedError`)."""
+        """Called for an error of the stream: `ScnNotFoundError`, `PullerRetriesExhaustedError`, or None for an unknown error.
+        Also called with `DispatcherRetriesExhaustedError` before the client gives up.
+        """
         return Result.SUCCESS
 
     def on_stop_consumption(self) -> Result:
-        """The end. An open source and window are not ended before it."""
+        """Called when consumption stops. Open sources and windows are not closed first."""
         return Result.SUCCESS
 
     def __repr__(self) -> str:
@@ -87,30 +91,31 @@ CALLBACKS = tuple(name for name in vars(Consumer) if name.startswith("on_"))
 
 
 def overrides(consumer: Consumer, callback: str) -> bool:
-    """Whether the consumer defines a callback: those inherited from `Consumer` do nothing."""
+    """Whether the consumer overrides a callback. The callbacks of `Consumer` do nothing."""
     return getattr(type(consumer), callback) is not getattr(Consumer, callback) or callback in vars(consumer)
 
 
 def check_callbacks(consumer: Consumer) -> None:
-    """Check that methods that look like callbacks are callbacks: a misspelt one would never run, and its events be lost.
+    """Check that every method with a name like a callback is a callback. A misspelled one would never run and would miss its
+    events.
 
-    TypeError naming the first that is none.
+    TypeError names the first method that is not a callback.
     """
     for name in dir(consumer):
         as_in_java = re.sub("([A-Z])", r"_\1", name).lower()
         looks_so = name.startswith("on_") or (as_in_java != name and as_in_java in CALLBACKS)
         if looks_so and name not in CALLBACKS and callable(inspect.getattr_static(consumer, name)):
             near = difflib.get_close_matches(as_in_java, CALLBACKS, 1, 0)[0]
-            raise TypeError(f"{type(consumer).__name__}.{name} is no callback of a consumer: is {near} meant?")
+            raise TypeError(f"{type(consumer).__name__}.{name} is no callback of a consumer: did you mean {near}?")
 
 
 class Registration(NamedTuple):
-    """Consumers of one registration: one, or the members of a group."""
+    """The consumers of one registration: one consumer, or the members of a group."""
 
     members: Sequence[Consumer]
-    """each data event goes to one of them, every other callback to all"""
+    """each data event goes to one member, every other callback to all members"""
     sources: frozenset[str] | None = None
-    """names of the sources whose data events they get, None for all; the other callbacks are about every source"""
+    """names of the sources whose data events they get, None for all; they get the other callbacks for all sources"""
 
     @classmethod
     def of(cls, consumer: Consumer | Registration, sources: Iterable[str] | None = None) -> Registration:

@@ -1,4 +1,4 @@
-"""A change as a consumer gets it: the fields of `dbus_event`, decoded on first use."""
+"""The data event that a consumer gets: the fields of `dbus_event`, decoded on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EventAttribute:
-    """An attribute of a data event: a column of its page."""
+    """An attribute of a data event, which reads a column of the event's page."""
 
     def __init__(self, field: str, doc: str) -> None:
         self.field = field
@@ -23,7 +23,7 @@ class EventAttribute:
 
 
 class DataEvent:
-    """A change. Its attributes are the fields of the SQL function `dbus_event`, named alike."""
+    """A change. Its attributes have the names and values of the fields of the SQL function `dbus_event`."""
 
     __slots__ = ("_page", "_row")
 
@@ -68,12 +68,12 @@ class DataEvent:
         self._row = row
 
     def typed(self) -> Any:
-        """The payload by its schema, as Python values: a record is a dict. None if none exists, or it cannot be read.
+        """The payload as Python values, decoded by its schema; a record is a dict. None if it is missing or cannot be read.
 
         Raises
         ------
         LookupError
-            where no source has the event's schema id: ``consume`` and ``dispatch`` take ``sources``.
+            if no source has the event's schema id. Pass the sources to ``consume`` or ``dispatch`` as ``sources``.
         """
         return self._page.typed(self._row)
 

@@ -1,9 +1,9 @@
-"""The dispatcher: events in, callbacks out, a state machine to be read beside Databus's (`state.State`).
+"""The dispatcher: the state machine that turns events into callbacks, as in Databus (`state.State` has the diagram).
 
-What differs from Databus, on purpose: what its checkpoints say (`progress`), how retries are counted (`state.Retries`), and
-that the class of an event follows from its full source id: Databus takes the lower 16 bits of V2's.
+It differs from Databus on purpose in three points: the content of checkpoints (`progress`), the counting of retries
+(`state.Retries`), and the kind of an event. The kind follows from the full source id; Databus uses the lower 16 bits of V2's.
 
-A bit longer than a screen or two: a state machine in pieces could not be read beside the diagram.
+The module is long because nobody could compare a state machine in pieces with the diagram.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from sparkwire.errors import DispatcherRetriesExhaustedError
 _log = logging.getLogger("sparkwire.databus.client")
 
 _OPENING: Final = (State.EXPECT_EVENT_WINDOW, State.REPLAY_DATA_EVENTS)
-"""States in which a data event opens a window."""
+"""states in which a data event opens a window"""
 
 
 class Dispatcher:
     """Dispatches the events of one stream.
 
-    `start`, then `feed` and `run` as events come, at last `stop`. It keeps events until a checkpoint covers them, or they
-    exceed the threshold.
+    Call `start`, then `feed` and `run` for each page of events, and `stop` at the end. It keeps events until a checkpoint covers
+    them, or until they exceed the threshold.
     """
 
     def __init__(
@@ -54,22 +54,22 @@ class Dispatcher:
         self.state = State.START_DISPATCH_EVENTS
         self.status = Status.INITIALIZING
         self.checkpoint: Checkpoint | None = None
-        """the last one accepted and stored"""
+        """the last accepted and stored checkpoint"""
         self.failure: Failure | None = None
-        """what closed it"""
+        """the failure that closed the dispatcher"""
         self._persist = persist
         self._names: dict[int, Source] = {}
         self._kept = KeptPages()
-        self._size = 0  # [bytes] since the last checkpoint
+        self._size = 0  # bytes delivered since the last checkpoint
         self._progress = Progress()
         self._report = WindowReport()
-        self._window: Run | None = None  # whose first event starts the window in progress
-        self._checkpoint_scn: Run | None = None  # of the last accepted checkpoint
+        self._window: Run | None = None  # the first event of the window in progress
+        self._checkpoint_scn: Run | None = None  # the event of the last accepted checkpoint
         self._events_seen = False
         self._regressing = False
         self._source: Source | None = None
 
-    # -- from outside
+    # -- public methods
 
     def start(self) -> None:
         """START_DISPATCH_EVENTS."""
@@ -81,12 +81,12 @@ class Dispatcher:
             self.stop()
 
     def feed(self, page: Page) -> None:
-        """Events that follow those before."""
+        """Append a page of events."""
         if self.is_open:
             self._kept.feed(page)
 
     def run(self) -> None:
-        """Dispatch all waiting events, or until the dispatcher closes."""
+        """Dispatch all pending events, or until the dispatcher closes."""
         kept, threshold = self._kept, self.settings.threshold
         while self.is_open and kept.has_next:
             first, page = kept.page()
@@ -96,14 +96,14 @@ class Dispatcher:
                     self._roll_back()
                     break
                 if self._size > threshold:
-                    # Without an accepted checkpoint: drop the events to make progress.
+                    # There is no accepted checkpoint: drop the events to make progress.
                     kept.remove()
                     self._size = 0
                 if kept.at != first + run.last or self.state is State.CLOSED:
                     break
 
     def stop(self) -> None:
-        """STOP_DISPATCH_EVENTS: the last callback. An open source and window are not ended."""
+        """Enter STOP_DISPATCH_EVENTS and call `on_stop_consumption`. Open sources and windows are not closed first."""
         if self.is_open:
             self.state = State.STOP_DISPATCH_EVENTS
             self.callbacks.call("on_stop_consumption")
@@ -113,27 +113,27 @@ class Dispatcher:
 
     @property
     def is_open(self) -> bool:
-        """Whether it takes events."""
+        """Whether the dispatcher accepts events."""
         return self.state not in (State.STOP_DISPATCH_EVENTS, State.CLOSED)
 
     @property
     def window(self) -> int:
-        """The scn of the start of the window in progress, or of the last one; -1 before the first."""
+        """The SCN of the start of the window in progress, else of the last window; -1 before the first window."""
         return -1 if self._window is None else self._window.scn
 
     @property
     def windows(self) -> list[Window]:
-        """Completed, for whoever takes them."""
+        """The completed windows, which the caller removes."""
         return self._report.windows
 
     # -- data events
 
     def _data_events(self, page: Page, run: Run) -> bool:
-        """A run of data events of one source, or its part up to the threshold."""
+        """Dispatch a run of data events of one source, or its part up to the threshold."""
         if self._regressing:
             self._regress(run)
         self._events_seen = True
-        # Until the first event has been delivered it is the one that fails.
+        # Before the delivery of the first event, a failure counts as a failure of that event.
         self._kept.at += 1
         if self.state in _OPENING:
             if not self._begin_window(run):
@@ -165,10 +165,10 @@ class Dispatcher:
         return True
 
     def _source_of(self, run: Run) -> Source | None:
-        """The source of a data event, None where the relay has sent nothing of it or of the event's schema."""
+        """The source of a data event, None if the source or the event's schema is unknown."""
         if self.sources is not None:
             source = self.sources.get(run.src_id)
-            # A source without a schema cannot start; schemas count for all sources.
+            # A source without a schema cannot start. An event may use the schema of another source.
             return None if source is None or source.schema is None or run.unknown else source
         named = self._names.get(run.src_id)
         if named is None:
@@ -207,7 +207,7 @@ class Dispatcher:
         if run.kind == kinds.END_OF_PERIOD:
             return self._end_of_period(run)
         if run.kind == kinds.SCN_REGRESS:
-            # A regress acts at the next event, and does whatever its payload says.
+            # A regress takes effect at the next event, regardless of its payload.
             self._regressing = True
             self.state = State.EXPECT_EVENT_WINDOW
         elif run.kind == kinds.CHECKPOINT:
@@ -241,7 +241,7 @@ class Dispatcher:
         self._report.completed(run.scn, checkpoint if self._store(checkpoint, run) else None)
 
     def _checkpoint_event(self, run: Run, payload: bytes | None) -> bool:
-        """A checkpoint that the puller has put into the stream; one for the bootstrap fails, there is none."""
+        """Store a checkpoint that the puller put into the stream. A bootstrap checkpoint fails, because there is no bootstrap."""
         if not is_online(payload):
             self._note("a checkpoint event", "it is not one of online consumption")
             return False
@@ -253,13 +253,13 @@ class Dispatcher:
         try:
             error = error_of(payload or b"")
         except UnreadableEventError as problem:
-            # Databus dies of it without a callback.
+            # Databus stops here without a callback.
             self._shut_down(Failure("on_error", str(problem)))
             return True
         return self._call("on_error", error)
 
     def _regress(self, run: Run) -> None:
-        """The stream goes back: `on_rollback` with the next event's scn, whatever that event is, without a replay."""
+        """Handle an SCN regress: call `on_rollback` with the SCN of the next event of any kind, without a replay."""
         self._regressing = self._events_seen = False
         self._progress.go_back()
         self._report.regressed()
@@ -267,18 +267,18 @@ class Dispatcher:
         self.state = State.EXPECT_EVENT_WINDOW
 
     def _call(self, callback: str, *args: Any) -> bool:
-        """Whether all consumers succeed."""
+        """Call all consumers; return whether all succeed."""
         return not self.callbacks.listeners[callback] or self.callbacks.call(callback, *args).is_success
 
     def _call_at(self, callback: str, run: Run) -> bool:
-        """The same with the scn of the run's first event."""
+        """Call all consumers with the SCN of the run's first event; return whether all succeed."""
         listeners = self.callbacks.listeners[callback]
         return not listeners or self.callbacks.call(callback, Scn(run.scn, run.partition)).is_success
 
     # -- checkpoints
 
     def _store(self, checkpoint: Checkpoint, run: Run) -> bool:
-        """Ask the consumers, store the checkpoint, and forget the events before it; a rejection is no error."""
+        """Call `on_checkpoint`, store the checkpoint, and release the events before it. A declined checkpoint is not an error."""
         if self.callbacks.listeners["on_checkpoint"]:
             answer = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
             if answer >= Result.SKIP_CHECKPOINT:
@@ -299,7 +299,7 @@ class Dispatcher:
     # -- failures
 
     def _note(self, event: str, problem: str) -> None:
-        """A failure that is no consumer's."""
+        """Record a failure that no consumer caused."""
         self.callbacks.failure = Failure(event, problem)
         _log.error("%s failed: %s", event, problem)
 
@@ -336,7 +336,7 @@ class Dispatcher:
         self._shut_down(failure)
 
     def _shut_down(self, failure: Failure | None) -> None:
-        """CLOSED: it will not continue."""
+        """Enter CLOSED, which is final."""
         self.state = State.CLOSED
         self.status = Status.SHUTDOWN
         self.failure = failure

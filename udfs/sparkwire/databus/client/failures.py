@@ -9,7 +9,7 @@ from sparkwire.errors import PullerRetriesExhaustedError, ScnNotFoundError
 
 
 class UnreadableEventError(Exception):
-    """A control event whose payload cannot be read: Databus stops without a word."""
+    """The payload of a control event cannot be read. Databus stops without a message."""
 
 
 _ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}
@@ -19,12 +19,11 @@ _FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", 
 
 
 def error_of(payload: bytes) -> Exception | None:
-    """The error of an error event, with the message of its cause; None for an id that is unknown.
+    """The error of an error event, with the message of its cause; None for an unknown id.
 
-    Read as strictly as Databus does, which knows no other fields: a stack frame that Java 9 or later has written, it
-    cannot read.
+    It is as strict as Databus, which accepts no unknown fields. So it cannot read a stack frame that Java 9 or later has written.
 
-    UnreadableEventError where the payload is not what an error event carries.
+    UnreadableEventError if the payload is not that of an error event.
     """
     try:
         body = json.loads(payload)

@@ -1,4 +1,4 @@
-"""The events that a rollback may need again."""
+"""The events that a rollback may deliver again."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from sparkwire.databus.client.page import Page
 
 
 class KeptPages:
-    """Pages of events with a place in them: Databus's buffer with its two iterators.
+    """Pages of events with two positions: the next event and the last checkpoint. It is Databus's buffer with its two iterators.
 
-    Numbers of events count from the first event. They are let go once both the next event and the place of the last
-    checkpoint are past them.
+    Numbers of events count from the first event. It releases a page when both positions are after it.
     """
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
-        self._firsts: list[int] = []  # the number of the first event of each
+        self._firsts: list[int] = []  # the number of each page's first event
         self._fed = 0
         self.at = 0
         """the number of the next event"""
         self.saved: int | None = 0
-        """where a rollback goes, None where those events are gone"""
+        """number of the event to which a rollback returns, None if that event is no longer available"""
 
     def feed(self, page: Page) -> None:
         self._pages.append(page)
@@ -33,7 +32,7 @@ class KeptPages:
         return self.at < self._fed
 
     def page(self) -> tuple[int, Page]:
-        """The page of the next event, and the number of its first."""
+        """The page of the next event, and the number of the page's first event."""
         done = bisect_right(self._firsts, self.at if self.saved is None else min(self.saved, self.at)) - 1
         if done:
             del self._pages[:done], self._firsts[:done]
@@ -41,11 +40,11 @@ class KeptPages:
         return self._firsts[k], self._pages[k]
 
     def save(self) -> None:
-        """A checkpoint covers everything up to here."""
+        """Note that a checkpoint covers everything before the next event."""
         self.saved = self.at
 
     def remove(self) -> None:
-        """Forget the events up to here: a rollback past them is no longer possible."""
+        """Release the events before the next event. A rollback to them is no longer possible."""
         if self.saved != self.at:
             self.saved = None
 

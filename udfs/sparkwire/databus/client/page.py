@@ -1,4 +1,4 @@
-"""A run of events of one stream as columns: what the dispatcher steps over, and what data events look into."""
+"""A sequence of events of one stream as columns, for the dispatcher and for the attributes of data events."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from sparkwire.databus.scan import Events
 Ints = npt.NDArray[Any]
 
 DATA, END_OF_PERIOD, CHECKPOINT, SCN_REGRESS, ERROR, OTHER = range(6)
-"""What an event is to the dispatcher. Source id 0 is data: Databus calls it a system's, and looks it up as a source."""
+"""Kinds of events for the dispatcher. Source id 0 is data: Databus calls it a system source, but looks it up as a source."""
 
-ROWS: Final = 1 << 14  # of a page: the columns that a consumer requests are decoded for so many events at once
+ROWS: Final = 1 << 14  # rows of a page: it decodes a column that a consumer reads for this many events at once
 
 
 _NO_SCHEMAS: Final[Mapping[bytes, str]] = MappingProxyType({})
@@ -44,20 +44,20 @@ class Source:
 
     @classmethod
     def of(cls, id: int, name: str, *schemas: str) -> Source:
-        """A source with its schemas from the oldest to the latest; their ids are the MD5 of their texts, as Databus makes them.
+        """A source with its schemas from the oldest to the latest. Their ids are the MD5 of their texts, as in Databus.
 
-        The texts have to be those of Java's ``Schema.toString()``.
+        The texts must be those of Java's ``Schema.toString()``.
         """
         return cls(id, name, {md5(schema.encode(), usedforsecurity=False).digest(): schema for schema in schemas})
 
     @cached_property
     def schema(self) -> str | None:
-        """The latest schema, which `on_start_source` and `on_end_source` get."""
+        """The latest schema, for `on_start_source` and `on_end_source`."""
         return next(reversed(list(self.schemas.values())), None)
 
 
 class EventColumns(NamedTuple):
-    """What the dispatcher needs of every event."""
+    """The fields that the dispatcher needs of every event."""
 
     scns: Ints
     src_ids: Ints
@@ -68,33 +68,33 @@ class EventColumns(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Data events of one source that follow one another, or one control event."""
+    """Consecutive data events of one source, or one control event."""
 
     first: int
     last: int
-    """the row after it"""
+    """the row after the run"""
     scn: int
-    """of the first one, as the rest"""
+    """SCN of the first event, as are the fields below"""
     partition: int
     """physical partition"""
     kind: int
     src_id: int
     unknown: bool
-    """whether no source has the schema id"""
+    """whether no source has its schema id"""
     timestamp: int
     """[ns]"""
     size: int
-    """of all of them [bytes]"""
+    """total size of the events [bytes]"""
 
 
-_run = partial(tuple.__new__, Run)  # without a call in Python
+_run = partial(tuple.__new__, Run)  # avoids a call of a Python function
 
 
 class Page:
-    """Events that follow one another in a stream, one a row.
+    """Consecutive events of a stream, one on each row.
 
-    The fields that the dispatcher needs of every event are in arrays. The first time a consumer requests a field of a data
-    event, the page decodes it for all events.
+    Arrays hold the fields that the dispatcher needs of every event. When a consumer first reads a field of a data event, the page
+    decodes the field for all events.
     """
 
     scns: Ints
@@ -120,7 +120,7 @@ class Page:
 
     @cached_property
     def heads(self) -> list[int]:
-        """Where runs begin, and the end: a run is data events of one source, or one control event."""
+        """The first rows of all runs, and the number of rows. A run is data events of one source, or one control event."""
         data = self.kinds == DATA
         head = np.ones(self.rows + 1, np.bool_)
         if self.rows > 1:
@@ -131,14 +131,14 @@ class Page:
 
     @cached_property
     def unknown(self) -> npt.NDArray[np.bool_]:
-        """Which events have a schema id that no source has; none where that is not checked."""
+        """Which events have an unknown schema id; all false without ``check``."""
         if not self._check:
             return np.zeros(self.rows, np.bool_)
         known = self._schemas
         return np.fromiter((id not in known for id in self.values("schema_id")), np.bool_, self.rows)
 
     def runs(self, row: int) -> Iterator[Run]:
-        """The runs from a row on, which may be in the middle of the first."""
+        """The runs from a row on. The row may be in the middle of a run."""
         if row == 0:
             return iter(self._runs)
         at = bisect_right(self.heads, row) - 1
@@ -159,16 +159,16 @@ class Page:
         return list(map(_run, rows))
 
     def size(self, first: int, last: int) -> int:
-        """Of the events from ``first`` to before ``last`` [bytes]."""
+        """Size of the events from ``first`` to before ``last`` [bytes]."""
         return int(self.offsets[last]) - int(self.offsets[first])
 
     def first_beyond(self, first: int, last: int, size: int) -> int:
-        """Up to where the events from ``first`` on take more than ``size`` [bytes] with the last of them; ``last`` if never."""
+        """The row after the event with which the events from ``first`` on exceed ``size`` [bytes], ``last`` if none does."""
         ends = self.offsets[first + 1 : last + 1]
         return min(first + int(np.searchsorted(ends, int(self.offsets[first]) + size, side="right")) + 1, last)
 
     def values(self, field: str) -> list[Any]:
-        """A field of `dbus_event` of every event, as Python values."""
+        """A field of `dbus_event` for every event, as Python values."""
         column = self._values.get(field)
         if column is None:
             column = FORMAT.by_name[f"dbus_{field}"].decode(self.events).to_pylist()
@@ -176,9 +176,9 @@ class Page:
         return column
 
     def typed(self, row: int) -> Any:
-        """The payload of a data event by its schema; decodes all events of that schema at once.
+        """The payload of a data event, decoded by its schema. It decodes all events of that schema at once.
 
-        LookupError where no source has the event's schema id.
+        LookupError if no source has the event's schema id.
         """
         id = self.values("schema_id")[row]
         text = self._schemas.get(id)
@@ -202,7 +202,7 @@ class Page:
 
 
 def kinds_of(src_ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-    """What the events of these source ids are to the dispatcher."""
+    """The kinds of events with these source ids."""
     kinds = np.zeros(len(src_ids), np.int8)
     control = np.flatnonzero(src_ids < 0)
     if len(control):
@@ -218,7 +218,7 @@ def kinds_of(src_ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
 
 
 def records(payloads: pa.BinaryArray, schema: str) -> list[Any]:
-    """Avro data as Python values; None where a payload is NULL or cannot be read."""
+    """Avro data as Python values; None if a payload is NULL or cannot be read."""
     decoded: list[Any] = decode(_plan(schema), spans_of(payloads)).column.to_pylist()
     return decoded
 
@@ -236,14 +236,14 @@ def pages(
     *,
     check: bool = False,
 ) -> Iterator[Page]:
-    """The events in pages of a bounded number of rows, without copying. ``check``: whether every schema id must exist."""
+    """Split events into pages of at most `ROWS` rows, without copying. ``check``: whether to look up every schema id."""
     for first in range(0, len(events), ROWS):
         part = None if columns is None else EventColumns(*(column[first : first + ROWS] for column in columns))
         yield Page(events.slice(first, ROWS), part, schemas, check=check)
 
 
 def columns_of(events: pa.BinaryArray) -> EventColumns:
-    """Read from the events."""
+    """Read the columns from the events."""
     fields = Events(events).header.fields
     return EventColumns(
         fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"]

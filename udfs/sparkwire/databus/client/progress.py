@@ -1,9 +1,9 @@
-"""What of a stream is complete, and so what a checkpoint may say.
+"""The completed part of a stream, and the checkpoint that follows from it.
 
-This differs from Databus on purpose: a checkpoint never includes the window in progress or a later one. After an SCN regress,
-in a repeated window, or if a missing end merged windows, the last completed window is not an earlier one. The checkpoint is
-then the SCN before the window's start, without a time. Databus stores the last completed window, and loses events after a
-restart.
+This differs from Databus on purpose: a checkpoint never includes the window in progress or a later window. The last completed
+window may not be earlier than the window in progress: after an SCN regress, in a repeated window, or if a missing end merged
+windows. Then the checkpoint is the SCN before the window's start, without a time. Databus stores the last completed window and
+loses events after a restart.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ from typing import Final
 from sparkwire.databus.client.checkpoint import Checkpoint
 
 _ANY: Final = 1 << 63
-"""Above every scn."""
+"""greater than every SCN"""
 
 
 class Progress:
-    """The last completed window, and the one in progress."""
+    """The last completed window, and the window in progress."""
 
     def __init__(self) -> None:
-        self._window = -1  # the last completed
-        self._time = -1  # of its end [ns]
-        self._start = _ANY  # of the window in progress
-        self._went_back = False  # since the last window that has begun or ended
+        self._window = -1  # the last completed window
+        self._time = -1  # time of its end [ns]
+        self._start = _ANY  # start of the window in progress
+        self._went_back = False  # whether the stream went back since a window last began or ended
 
     def begin(self, scn: int) -> None:
-        """A window has begun with this scn."""
+        """Note that a window has begun with this SCN."""
         self._start, self._went_back = scn, False
 
     def end(self, scn: int, timestamp: int) -> None:
-        """A window has ended, or an empty one has come."""
+        """Note that a window has ended, or that an empty window was read."""
         self._window, self._time = scn, timestamp
         self._start, self._went_back = _ANY, False
 
     def end_empty(self, scn: int, timestamp: int) -> None:
-        """A window without events: its time counts only if it has one."""
+        """Note a window without events. Its time counts only if it has one."""
         self.end(scn, timestamp if timestamp > 0 else self._time)
 
     def go_back(self) -> None:
-        """Events from before the last completed window may follow."""
+        """Note that events from before the last completed window may follow."""
         self._went_back = True
 
     def checkpoint(self) -> Checkpoint:
-        """After a window's end."""
+        """The checkpoint after a window's end."""
         return Checkpoint.online(max(self._window, 0), self._time)
 
     def checkpoint_within(self) -> Checkpoint:
-        """At a data event of the window in progress: the window before it."""
+        """The checkpoint at a data event of the window in progress: the window before it."""
         return self._bounded(self._start - 1)
 
     def checkpoint_at(self, scn: int) -> Checkpoint:
-        """At a checkpoint event with this scn."""
+        """The checkpoint at a checkpoint event with this SCN."""
         bound = min(self._start - 1, scn if self._went_back else _ANY)
         if self._window < 0 and scn <= bound:
             return Checkpoint.online(scn, self._time)
@@ -65,7 +65,7 @@ class Progress:
 
 
 def is_online(payload: bytes | None) -> bool:
-    """Whether a checkpoint event's payload is one of online consumption, and not for the bootstrap."""
+    """Whether a checkpoint event's payload is a checkpoint of online consumption, not of the bootstrap."""
     try:
         body = json.loads(payload or b"")
     except ValueError:

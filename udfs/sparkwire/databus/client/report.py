@@ -13,31 +13,31 @@ class Window(NamedTuple):
 
     scn: int
     events: int
-    """data events"""
+    """number of data events"""
     rollbacks: int
-    """since the previous window: after failures and SCN regresses"""
+    """number of rollbacks since the previous window, after failures and SCN regresses"""
     retries: int
-    """of these rollbacks, those after failures: how often it was tried again"""
+    """number of those rollbacks after failures"""
     seconds: float
-    """since the previous window"""
+    """time since the previous window"""
     checkpoint: Checkpoint | None
     """None if a consumer declined it, or it could not be stored"""
 
 
 class WindowReport:
-    """Counts what happens between two completed windows."""
+    """Counts events, rollbacks and retries between two completed windows."""
 
     def __init__(self) -> None:
         self.windows: list[Window] = []
-        """completed, for whoever takes them"""
+        """completed windows, which the caller removes"""
         self.delivered = 0
-        """data events of the window in progress"""
-        self._covered = 0  # of them, before the last checkpoint
+        """number of data events of the window in progress"""
+        self._covered = 0  # number of them before the last checkpoint
         self._rollbacks = self._retries = 0
         self._since = time.perf_counter()
 
     def completed(self, scn: int, checkpoint: Checkpoint | None) -> None:
-        """The end of a window, or an empty one."""
+        """Note the end of a window, or an empty window."""
         now = time.perf_counter()
         window = Window(scn, self.delivered, self._rollbacks, self._retries, now - self._since, checkpoint)
         self.windows.append(window)
@@ -47,16 +47,16 @@ class WindowReport:
             self._covered = 0
 
     def accepted(self) -> None:
-        """A checkpoint in the middle of a window: a rollback goes no further back."""
+        """Note a checkpoint in the middle of a window. A rollback does not go back further."""
         self._covered = self.delivered
 
     def rolled_back(self) -> None:
-        """After a failure."""
+        """Note a rollback after a failure."""
         self.delivered = self._covered
         self._rollbacks += 1
         self._retries += 1
 
     def regressed(self) -> None:
-        """After an SCN regress."""
+        """Note an SCN regress."""
         self.delivered = self._covered = 0
         self._rollbacks += 1

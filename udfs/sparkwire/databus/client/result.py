@@ -6,12 +6,11 @@ from enum import IntEnum
 
 
 class Result(IntEnum):
-    """The result of a callback; of several consumers' results the highest counts.
+    """The result of a callback. If several consumers return results, the highest counts.
 
-    Only `on_checkpoint` sees a difference between the first three: it stores the checkpoint, unless one of the consumers
-    returns SKIP_CHECKPOINT (or an error, which means the same there). Anywhere else they are plain success, and ERROR and
-    ERROR_FATAL roll back, in the same way. A callback that raises, or returns None or anything but a `Result`, has
-    returned ERROR.
+    The first three differ only in `on_checkpoint`: the client stores the checkpoint unless a consumer returns SKIP_CHECKPOINT. An
+    error has the same effect there. In all other callbacks, the first three mean success; ERROR and ERROR_FATAL both cause a
+    rollback. A callback that raises, or returns anything that is not a `Result`, counts as ERROR.
     """
 
     SUCCESS = 0

@@ -1,4 +1,4 @@
-"""The callbacks of a consumer to whom everything succeeds, as rows: what the dispatcher calls, noted."""
+"""Record the callbacks of a consumer that never fails, as rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WITH_EVENT: Final = ("on_data_event", "on_error")
 
 
 class Recorder(Consumer):
-    """Succeeds, and notes its callbacks until `batch` takes them."""
+    """A consumer that always succeeds and records its callbacks."""
 
     def __init__(self, stream: str | None, names: Mapping[int, str]) -> None:
         self._stream, self._names = stream, {str(id): name for id, name in names.items()}
@@ -54,7 +54,7 @@ class Recorder(Consumer):
         return Result.SUCCESS
 
     def batch(self, page: Page | None = None) -> pa.RecordBatch:
-        """The callbacks since the last call, for the events of ``page``: without failures, one for each, in order."""
+        """The callbacks since the last call, in order; ``page`` has their events."""
         rows, self._rows = self._rows, []
         numbers, callbacks, scns, sources = map(list, zip(*rows, strict=True)) if rows else ([], [], [], [])
         at = iter([] if page is None else np.flatnonzero((page.kinds == DATA) | (page.kinds == ERROR)).tolist())
@@ -65,7 +65,7 @@ class Recorder(Consumer):
 
 
 def readable(page: Page) -> Page:
-    """Without control events at which a client fails: checkpoints of a bootstrap, errors that say nothing."""
+    """The page without control events at which a client fails: bootstrap checkpoints and unreadable errors."""
     control = np.flatnonzero((page.kinds == CHECKPOINT) | (page.kinds == ERROR))
     rejected = [row for row in control.tolist() if not _is_readable(page, row)]
     if not rejected:

@@ -1,4 +1,4 @@
-"""``dispatch``: a consumer over the chunks of one stream, without Spark."""
+"""``dispatch``: run consumers over the chunks of one stream, without Spark."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _log = logging.getLogger("sparkwire.databus.client")
 
 
 class Outcome(NamedTuple):
-    """How a consumption ended."""
+    """The result of a consumption."""
 
     state: State
-    """STOP_DISPATCH_EVENTS where all is well and ``stop`` was requested"""
+    """STOP_DISPATCH_EVENTS if no error ended the consumption and ``stop`` is true"""
     status: Status
-    """then SUSPENDED_ON_ERROR: so Databus calls every stop, and says by it nothing of an error"""
+    """SUSPENDED_ON_ERROR after every stop, with or without an error, as in Databus"""
     checkpoint: Checkpoint | None
-    """the last one accepted and stored"""
+    """the last accepted and stored checkpoint"""
     windows: list[Window]
     failure: Failure | None
-    """what closed it: the callback and its error"""
+    """the failure that closed the dispatcher: the callback and its error"""
 
 
 def dispatch(
@@ -52,30 +52,30 @@ def dispatch(
     Parameters
     ----------
     chunks
-        the stream's bytes; each chunk is one response of a relay, whole events. Unreadable bytes end their chunk, with a line
-        in the log. As in Databus, a torn event at a chunk's end is dropped. As in Databus, consumers get no callbacks for empty
-        windows that follow a window in the same chunk. ``consume``, whose rows are no responses, reports each of them.
+        the stream's bytes; each chunk is one response of a relay and consists of whole events. Unreadable bytes end their chunk,
+        with a line in the log. As in Databus, a truncated event at a chunk's end has no effect. Also as in Databus, empty windows
+        that follow a window in the same chunk have no callbacks. ``consume`` has no chunks, so it reports each of these windows.
     consumers
-        one consumer, or several; each gets everything. A `Registration` selects the sources whose data events it gets, or makes
-        a group of several consumers. A failure of one rolls back all.
+        one or several consumers; each gets all callbacks. A `Registration` selects the sources whose data events a consumer gets,
+        or joins several consumers in a group. A failure of one consumer rolls back all.
     sources
-        what the relay serves: data events of other sources, or with a schema id that none of the sources has, fail. By
-        default any source is known, by its id as its name.
+        the sources that the relay serves. Data events of other sources, or with an unknown schema id, fail. By default every
+        source is known, and its id is its name.
     settings
         sizes and retries.
     persist
-        stores a checkpoint; an OSError is logged and has the effect of declining it in `on_checkpoint`.
+        function that stores a checkpoint. The log shows an OSError, which has the same effect as declining it in `on_checkpoint`.
     schema_check
         whether data events must have a known schema id.
     drop_old_events
         whether to skip events of earlier windows: relays do this, clients do not.
     stop
-        whether `on_stop_consumption` ends it. Databus calls it for a stop message alone.
+        whether to call `on_stop_consumption` at the end. Databus calls it only for a stop message.
 
     Returns
     -------
     Outcome
-        also where the consumer failed for good: then its state is CLOSED.
+        the result. If the consumer failed too often, its state is CLOSED.
 
     Examples
     --------
@@ -114,5 +114,5 @@ def sources_of(sources: Mapping[int, Source] | Iterable[Source] | None) -> Mappi
 
 
 def schemas_of(sources: Mapping[int, Source] | None) -> Mapping[bytes, str]:
-    """All sources' schemas: Databus looks an event's up without its source."""
+    """The schemas of all sources. Databus looks up an event's schema without regard to its source."""
     return {id: schema for source in (sources or {}).values() for id, schema in source.schemas.items()}

@@ -1,10 +1,10 @@
-"""A sequence number of a stream."""
+"""The SCN that callbacks get: a sequence number of a stream."""
 
 from __future__ import annotations
 
 
 class Scn(int):
-    """A system change number as callbacks get it: an int that knows which physical partition gave it."""
+    """A system change number for callbacks: an int with the physical partition that it comes from."""
 
     partition: int
 

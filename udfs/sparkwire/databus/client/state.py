@@ -1,4 +1,4 @@
-"""The states of the dispatcher, its status, and how often it may retry: Databus's words."""
+"""The dispatcher's states, its status and its retries, with Databus's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 
 
 class State(Enum):
-    """Where the dispatcher is: Databus's state diagram.
+    """The state of the dispatcher, as in Databus's state diagram.
 
     ::
 
@@ -40,7 +40,7 @@ class State(Enum):
 
 
 class Status(Enum):
-    """How the dispatcher is."""
+    """The status of the dispatcher."""
 
     INITIALIZING = auto()
     RUNNING = auto()
@@ -49,23 +49,23 @@ class Status(Enum):
     SUSPENDED_ON_ERROR = auto()
     """stopped"""
     SHUTDOWN = auto()
-    """closed: it will not continue"""
+    """closed, which is final"""
 
 
 _MAX_SLEEP: Final = 60_000  # [ms]
 
 
 class Retries:
-    """How often the dispatcher has tried again, and how often it may.
+    """Counts the dispatcher's retries and limits them.
 
-    Databus counts from the last completed window, and the first failure twice. If consumers decline checkpoints, its rollbacks
-    repeat completed windows, each of which resets that count: it tries an event that always fails forever. So this counts the
-    failures of each event, too, and neither count may reach the limit.
+    Databus counts retries since the last completed window, and counts the first failure twice. If consumers decline checkpoints,
+    its rollbacks repeat completed windows, and each of these resets the count. Then it retries an event that always fails without
+    limit. So this class also counts the failures of each event, and neither count may reach the limit.
     """
 
     def __init__(self, limit: int, first_sleep: int = 0, sleep: Callable[[float], object] = time.sleep) -> None:
         self.limit = limit
-        """-1 for none"""
+        """-1 for no limit"""
         self.number = 0
         """Databus's count"""
         self._first_sleep = first_sleep  # [ms]
@@ -74,13 +74,13 @@ class Retries:
         self._of_event: dict[int, int] = {}
 
     def left(self, event: int) -> float:
-        """How many more there are after ``event``, a position in the stream, has failed."""
+        """The number of retries left after ``event``, a position in the stream, has failed."""
         if self.limit < 0:
             return math.inf
         return self.limit - max(self.number, self._of_event.get(event, 0))
 
     def failed(self, event: int) -> None:
-        """Count a failure, and wait before the next try."""
+        """Count a failure, and wait before the retry."""
         first = self.number == 0
         self.number += 2 if first else 1
         of_event = self._of_event.get(event, 0)
@@ -90,15 +90,15 @@ class Retries:
         self._sleep(sleep / 1000)
 
     def recovered(self) -> None:
-        """A window is complete: Databus's count starts again."""
+        """Reset Databus's count after a completed window."""
         self.number = 0
         self._next_sleep = self._first_sleep
 
     def accepted(self) -> None:
-        """After an accepted checkpoint: events before it do not come again."""
+        """Forget the counts of events before an accepted checkpoint, because they are not delivered again."""
         self._of_event.clear()
 
 
 def _longer(sleep: int) -> int:
-    """The sleep after this one [ms]."""
+    """The next wait after this one [ms]."""
     return min(_MAX_SLEEP, int(1.1 * sleep) + 1)

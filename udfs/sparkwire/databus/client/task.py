@@ -1,4 +1,4 @@
-"""What a task of `consume` and `callbacks` does: the events of whole streams, sorted, in; report rows or callback rows out."""
+"""The tasks of `consume` and `callbacks`: they read the sorted events of whole streams and return report or callback rows."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ REPORT: Final = pa.schema(
     ]
 )
 KEYS: Final = ("stream", "partition")
-_REPORTED: Final = 1 << 14  # [rows] of a batch of the report
+_REPORTED: Final = 1 << 14  # rows in a batch of the report
 
 
 class Consumption(NamedTuple):
-    """The settings for a task's streams; Spark pickles them."""
+    """The arguments for a task's streams; Spark pickles them."""
 
     consumer: Consumer | Callable[[], Consumer]
     group_size: int
@@ -48,7 +48,7 @@ class Consumption(NamedTuple):
     settings: Settings
 
     def registration(self) -> Registration:
-        """Separate consumers for one stream."""
+        """New consumers for one stream."""
         return Registration([self._member() for _ in range(self.group_size)])
 
     def _member(self) -> Consumer:
@@ -56,7 +56,7 @@ class Consumption(NamedTuple):
 
 
 def consume_streams(batches: Iterable[pa.RecordBatch], plan: Consumption) -> Iterator[pa.RecordBatch]:
-    """Run the consumer over the streams of a task, one after another; a report row for each completed window."""
+    """Run the consumer over the streams of a task, one after another; return a row for each completed window."""
     for (stream, partition), slices in _streams(batches):
         dispatcher = Dispatcher([plan.registration()], plan.sources, plan.settings)
         try:
@@ -83,7 +83,7 @@ def _consumed(
     if failure is not None or dispatcher.status is Status.SHUTDOWN:
         callback, error = failure or ("the dispatcher", "closed")
         raise ConsumerFailedError(
-            f"the consumer of stream {stream} failed for good in window {dispatcher.window}: {callback} {error}"
+            f"the consumer of stream {stream} failed too often in window {dispatcher.window}: {callback} {error}"
         )
     dispatcher.stop()
     yield _report(dispatcher, stream, partition)
@@ -110,19 +110,19 @@ def callback_rows(
         dispatcher = Dispatcher([Registration.of(recorder)], settings=Settings(threshold))
         dispatcher.start()
         yield recorder.batch()
-        for page in (readable(page) for events in slices for page in pages(_intact(events))):
+        for page in (readable(page) for events in slices for page in pages(_valid_events(events))):
             dispatcher.feed(page)
             dispatcher.run()
-            dispatcher.windows.clear()  # nobody reports them
+            dispatcher.windows.clear()  # they are not reported
             yield recorder.batch(page)
 
 
 def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...], Iterator[pa.Array]]]:
-    """Each stream with its events, a slice of a batch at a time; read the slices of one before the next."""
+    """Each stream with its events, as slices of batches. Read the slices of a stream before you take the next stream."""
     parts = (
         (key, batch.column("event").slice(first, last - first))
         for batch in batches
-        for key, first, last in _stretches(batch, KEYS)
+        for key, first, last in _key_spans(batch, KEYS)
     )
     pending = next(parts, None)
 
@@ -137,12 +137,12 @@ def _streams(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[tuple[Any, ...
         key = pending[0]
         slices_of_key = slices(key)
         yield key, slices_of_key
-        for _ in slices_of_key:  # what the caller left
+        for _ in slices_of_key:  # skip the slices that the caller has not read
             pass
 
 
-def _stretches(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[object, ...], int, int]]:
-    """Where rows with equal keys begin and end, and those keys; for batches whose rows are sorted by them."""
+def _key_spans(batch: pa.RecordBatch, keys: Sequence[str]) -> Iterator[tuple[tuple[object, ...], int, int]]:
+    """Keys, first row and end of each group of rows with equal keys, in rows sorted by these keys."""
     if not batch.num_rows:
         return
     bounds = {0, batch.num_rows}
@@ -163,9 +163,9 @@ def _check(events: pa.Array, stream: str | None) -> None:
         )
 
 
-def _intact(events: pa.Array) -> pa.Array:
-    intact = Events(events, check=True).errors == OK
-    return events if intact.all() else events.filter(pa.array(intact))
+def _valid_events(events: pa.Array) -> pa.Array:
+    valid = Events(events, check=True).errors == OK
+    return events if valid.all() else events.filter(pa.array(valid))
 
 
 def source_ids(order: Sequence[int | str], sources: Mapping[int, Source] | None) -> list[int]:

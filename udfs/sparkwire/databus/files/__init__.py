@@ -1,1 +1,1 @@
-"""The table `databus`: event files, their windows, read, followed and written."""
+"""The table `databus`: reads, follows and writes event files and their windows."""

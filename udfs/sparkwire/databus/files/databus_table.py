@@ -1,7 +1,7 @@
 """The table `databus`: streams of events in files, their windows, and their rows as record batches.
 
-A stream is a file, or with ``stream => directory`` all files of a directory, in the order of their names. `query`, `plan` and
-`read` as in `kafka_log`.
+A stream is a file. With ``stream => directory``, it consists of all files of a directory, in the order of their names. `query`,
+`plan` and `read` correspond to those of `kafka_log`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files.event_rows import FilePart, event_rows
 from sparkwire.databus.files.events import END, EventFile, EventRows
 from sparkwire.databus.files.events_query import EventsQuery, Start
-from sparkwire.databus.files.windows import UNENDED, Ending, Open, Windows, windows_of
+from sparkwire.databus.files.windows import UNENDED, OpenWindow, WindowEnd, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
 
@@ -35,7 +35,10 @@ FILE, DIRECTORY = "file", "directory"
 OPTIONS: Final = (
     *PATHS,
     Option(
-        "stream", options.choice(FILE, DIRECTORY), FILE, "whether a stream is a file, or a directory of files in order"
+        "stream",
+        options.choice(FILE, DIRECTORY),
+        FILE,
+        "whether a stream is a file, or all files of a directory",
     ),
     *CHOICES,
     Option(
@@ -64,34 +67,34 @@ _OWN: Final = {
 COLUMNS: Final = _OWN | {column.name: arrow_type(column.sql) for column in FIELDS} | {"event": pa.binary()}
 """type by name, in order"""
 _OWN_DOCS: Final = {
-    "stream": "The file, or the directory, whose events these are.",
-    "file": "Which file.",
-    "position": "Where the event begins in the file [bytes].",
+    "stream": "The file or directory that is the event's stream.",
+    "file": "The event's file.",
+    "position": "Position of the event in the file [bytes].",
     "window": "Number of the window in its stream: 0, 1, …",
     "window_start_scn": "Sequence of the window's first data event.",
-    "window_scn": "Sequence of its end-of-period event; NULL while the window is open.",
-    "event": "The event as it is.",
+    "window_scn": "Sequence of the window's end-of-period event; NULL while the window is open.",
+    "event": "The serialized event.",
 }
 DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
-"""what each of them means"""
+"""description of each column"""
 TO_THE_END: Final = 2**62
-"""a position after that of any event"""
+"""a position after the last event of any file"""
 
 
 class Begin(NamedTuple):
-    """Between two windows."""
+    """The state between two windows, at which reading begins."""
 
     window: int
     """number of the window that begins there"""
     previous: int
-    """variant of the event before"""
+    """variant of the previous event"""
 
 
 FRONT: Final = Begin(0, NO_VARIANT)
 
 
 def query(given: Mapping[str, str]) -> EventsQuery:
-    """Read the options of a query; ValueError where one is wrong, or path is missing."""
+    """Read the options of a query; ValueError if an option is wrong or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
     paths, columns = selected_paths(NAME, o), selected_columns(NAME, tuple(COLUMNS), (), o)
     return EventsQuery(
@@ -119,10 +122,9 @@ def _start(scn: int | None, checkpoint: str) -> Start | None:
 
 
 def find(paths: Sequence[str], may_be_empty: bool = False) -> list[File]:
-    """The files at some paths, in the order of their names; those hidden by their names (``.…``, ``_…``) are left out.
+    """The files at some paths, in the order of their names, without hidden files (``.…``, ``_…``).
 
-    OSError if the path does not exist, or you may not read it. ValueError for directories without a file, unless they
-    ``may_be_empty``.
+    OSError if a path does not exist, or you may not read it. ValueError if a directory has no file, unless ``may_be_empty``.
     """
     files = files_at(paths, _visible, _NO_FILE, may_be_empty=may_be_empty)
     return sorted(files, key=lambda file: (file.root, file.folder, file.basename))
@@ -142,7 +144,7 @@ def _visible(files: list[File], single: bool, _: str) -> dict[str, File]:
         file.name: file
         for file in files
         if single
-        # A compressed copy beside its original has nothing else.
+        # A compressed copy of a file in the same directory is redundant.
         or not (file.basename.startswith((".", "_")) or (file.compressed and file.path.removesuffix(GZIP) in names))
     }
 
@@ -161,7 +163,7 @@ def types(_: EventsQuery) -> dict[str, pa.DataType]:
 
 
 def docs(query: EventsQuery) -> Mapping[str, str]:
-    """What each column means."""
+    """Description of each column."""
     return DOCS
 
 
@@ -175,7 +177,7 @@ def schema(query: EventsQuery) -> pa.Schema:
 
 
 def with_filters(query: EventsQuery, comparisons: Sequence[options.Comparison]) -> EventsQuery:
-    """The query with filters that all have to hold; it may still return other rows."""
+    """The query with pushed-down filters, which apply together. It may still return rows that do not match."""
     for column, operator, *values in options.not_null(comparisons):
         if column == "src_id" and operator in ("=", "in"):
             query = query._replace(sources=options.within(query.sources, values))
@@ -195,20 +197,20 @@ def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
 
 
 def _size(part: FilePart) -> int:
-    """About how many bytes it has."""
+    """The approximate size of a part [bytes]."""
     return max(0, min(part.stop, part.file.size) - part.start)
 
 
 def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int, begin: Begin) -> list[FilePart]:
-    """The parts of a stream, cut where windows begin; its headers are read only where there is something to cut or to join.
+    """The parts of a stream, split between windows. It reads headers only if files must be split or joined.
 
-    ``files``: each with the position where reading begins. ``begin``: the state there in the first file.
+    ``files`` has each file with the position at which reading begins. ``begin`` is the state there in the first file.
     """
-    previous, window = begin.previous, Open(begin.window)
+    previous, window = begin.previous, OpenWindow(begin.window)
     if len(files) == 1 and (files[0][0].compressed or files[0][0].size - files[0][1] <= max_bytes):
         return [FilePart(files[0][0], stream, files[0][1], TO_THE_END, previous, window, UNENDED)]
     parts: list[FilePart] = []
-    waiting: list[int] = []  # parts at whose end the current window is open
+    waiting: list[int] = []  # indexes of the parts at whose end the current window is open
     for file, start in files:
         with OpenFile(file) as source:
             events = EventFile(source)
@@ -228,22 +230,22 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
     return parts
 
 
-def _join(parts: list[FilePart], waiting: list[int], window: Open, windows: Windows) -> None:
-    """Complete the parts at whose end ``window`` was open."""
+def _join(parts: list[FilePart], waiting: list[int], window: OpenWindow, windows: Windows) -> None:
+    """Set the window end in the parts at whose end ``window`` was open."""
     rows_of_window = np.flatnonzero(windows.number == window.number)
     if len(rows_of_window) and not window.empty:
         for k in waiting:
             parts[k] = parts[k]._replace(
-                beyond=Ending(int(windows.start_scn[rows_of_window[0]]), int(windows.scn[rows_of_window[0]]))
+                beyond=WindowEnd(int(windows.start_scn[rows_of_window[0]]), int(windows.scn[rows_of_window[0]]))
             )
     if windows.after.number != window.number or windows.after.empty:
         waiting.clear()
 
 
 def _cuts(
-    rows: EventRows, windows: Windows, window: Open, previous: int, start: int, max_bytes: int
-) -> Iterator[tuple[int, Open, int]]:
-    """Where to cut after ``start``: the place, its window, and the variant of the event before."""
+    rows: EventRows, windows: Windows, window: OpenWindow, previous: int, start: int, max_bytes: int
+) -> Iterator[tuple[int, OpenWindow, int]]:
+    """Split positions after ``start``, each with its window and the variant of the previous event."""
     for k in np.flatnonzero(windows.begins).tolist():
         at = rows.position + int(rows.ends[k])
         if at - start < max_bytes or (k and rows.kinds[k - 1] != END):
@@ -251,13 +253,13 @@ def _cuts(
         if k:
             first = int(rows.ends[k - 1])
             previous = int(stream_variant(rows.data, first, int(rows.ends[k]) - first, NO_VARIANT))
-        yield at, Open(int(windows.number[k])), previous
+        yield at, OpenWindow(int(windows.number[k])), previous
         start = at
 
 
 def read(query: EventsQuery, task: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of a task.
 
-    CorruptDataError with mode FAILFAST where a row has an error; FileChangedError where a file has been cut since the plan.
+    CorruptDataError in mode FAILFAST if a row has an error; FileChangedError if a file was truncated after planning.
     """
     return batches_of(task, partial(event_rows, query))

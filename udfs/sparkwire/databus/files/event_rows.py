@@ -1,4 +1,4 @@
-"""The rows of `databus`: the events of a part of a file, their windows, and of them the columns and rows requested."""
+"""The rows of `databus`: reads a part of a file, assigns events to windows, and selects columns and rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, re
 from sparkwire.databus.event_fields import FIELDS, status_codes
 from sparkwire.databus.files.events import DATA, SKIPPED, EventFile, EventRows
 from sparkwire.databus.files.events_query import EventsQuery
-from sparkwire.databus.files.windows import NO_SCN, UNENDED, Ending, Open, Windows, ending, windows_of
+from sparkwire.databus.files.windows import NO_SCN, UNENDED, OpenWindow, WindowEnd, Windows, end_of_window, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools
@@ -28,53 +28,53 @@ from sparkwire.kernels import Bools
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
 _NO_HEADER: Final = (BAD_MAGIC, BAD_LENGTH, HEADER_CRC_MISMATCH)
 _TAIL: Final = 256  # [bytes]
-_END: Final = 2**62  # a position after that of any event
+_END: Final = 2**62  # a position after the last event of any file
 _OF_WINDOWS: Final = frozenset({"window", "window_start_scn", "window_scn"})
 
 
 class FilePart(NamedTuple):
-    """Some events of a file."""
+    """A part of a file, which a task reads."""
 
     file: File
     stream: str
     start: int
-    """position of the first [bytes]"""
+    """position of the first event [bytes]"""
     stop: int
-    """position from which on none of them begins [bytes]"""
+    """position before which the events begin [bytes]"""
     previous: int
-    """variant of the event before"""
-    window: Open
-    beyond: Ending
-    """what later files have of the window that is open at the file's end"""
+    """variant of the previous event"""
+    window: OpenWindow
+    beyond: WindowEnd
+    """the end, in later files, of the window that is open at the end of this file"""
     scns: tuple[int, int] | None = None
-    """after a loss: of windows those that end after the first and not after the second"""
+    """after data loss: read only windows with SCNs greater than the first, up to the second"""
     guard: EventGuard | None = None
-    """of a stream: the bytes to find again"""
+    """in a streaming query: checks that the file has not changed"""
 
 
 class EventGuard(NamedTuple):
-    """What the file of a part was in the plan."""
+    """The state of a part's file at planning, to detect later changes."""
 
     stream: str
     resume_at: str
     scns: tuple[int, int]
     fails: bool
-    leads: bool = True
-    """whether it is the first of its file"""
+    is_first: bool = True
+    """whether the part is the first of its file"""
     tails: tuple[tuple[int, int], ...] = ()
-    """positions, and `tail_of` them"""
+    """positions, each with its checksum `tail_of`"""
 
 
 def tail_of(source: OpenFile, position: int) -> int:
-    """A checksum of the last bytes before a position: it identifies a place in a stream."""
+    """A checksum of the last bytes before a position. It identifies the position in a stream."""
     first = max(0, position - _TAIL)
     return zlib.crc32(source.read(first, position - first))
 
 
 def part_now(part: FilePart) -> FilePart | None:
-    """What to read of a part: where the file of a stream has changed since the plan, the windows that it had.
+    """The part to read now. If the file of a stream changed after planning, it is the planned windows in the current file.
 
-    DataLossError where it has changed, and that fails the query.
+    None if another part reads them. DataLossError if the file changed and data loss fails the query.
     """
     guard = part.guard
     if guard is None:
@@ -88,7 +88,7 @@ def part_now(part: FilePart) -> FilePart | None:
     except (FileNotFoundError, FileCut) as error:
         lost = Lost(str(error))
     report_loss(guard.stream, guard.resume_at, lost, guard.fails)
-    if not guard.leads:  # the part before it reads all of the file
+    if not guard.is_first:  # the first part reads the whole file
         return None
     now = part.file.beside(part.file.basename)
     return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
@@ -124,14 +124,14 @@ class _Reader:
         filtered = query.start is not None or part.scns is not None
         self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(query.columns)
         self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(query.columns)
-        self._known: tuple[int, Ending] | None = None
+        self._known: tuple[int, WindowEnd] | None = None
 
-    def ahead(self, rows: EventRows, window: Open) -> Ending:
-        """What becomes of the window in which ``rows`` end: looked up once, however many chunks it has."""
+    def ahead(self, rows: EventRows, window: OpenWindow) -> WindowEnd:
+        """The end of the window that is open after ``rows``. It is read only once for each window."""
         if not self._needs_ends:
             return UNENDED
         if self._known is None or self._known[0] != window.number:
-            self._known = window.number, ending(self._beside, rows.stop, rows.previous, self.part.beyond)
+            self._known = window.number, end_of_window(self._beside, rows.stop, rows.previous, self.part.beyond)
         return self._known[1]
 
     def batch(self, rows: EventRows, windows: Windows | None) -> pa.RecordBatch:
@@ -149,7 +149,7 @@ class _Reader:
         return batch if kept.all() else batch.filter(pa.array(kept))
 
     def _of_file(self, rows: EventRows, errors: npt.NDArray[np.int8], events: Events) -> npt.NDArray[np.int8]:
-        """The errors; the file's first bytes have another one if it does not begin as event files do and no event follows."""
+        """The errors. The first row gets WRONG_FORMAT if the file does not begin with an event and no event follows."""
         if rows.position or len(errors) == 0 or errors[0] not in _NO_HEADER:
             return errors
         size, end = self._beside.source.size, int(rows.ends[1])

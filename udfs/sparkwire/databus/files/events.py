@@ -1,8 +1,8 @@
-"""The events of a file, a chunk at a time, in bounded memory, whatever the file's size.
+"""Read the events of a file in chunks, in bounded memory for files of any size.
 
-The rows are those that `formats.databus.stream` finds in the same bytes: an event, or bytes that are none, up to the next
-event that begins beyond doubt. Two bounds keep corruption from costing memory. Skipped bytes are rows of at most `SKIPPED` bytes
-each; and a header that says it is longer than that is none.
+The rows are the same as those of `databus.stream`: an event, or skipped bytes up to the next event that certainly begins. Two
+bounds limit memory for corrupt files. A row of skipped bytes has at most `SKIPPED` bytes. A header that claims to be longer than
+that is invalid.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from sparkwire.kernels.checksums.crc import CRC32_RAW
 from sparkwire.kernels.checksums.range_crc import RangeSums, range_sums
 
 CHUNK = 4 << 20
-"""what is read at once [bytes]"""
+"""size of a chunk [bytes]"""
 SKIPPED = 16 << 20
-"""the most that one row of skipped bytes has [bytes]"""
+"""largest size of a row of skipped bytes [bytes]"""
 AHEAD = 1 << 16
-"""how many bytes it takes from a place on to decide whether an event begins there [bytes]"""
+"""number of bytes after a position that decide whether an event begins there [bytes]"""
 LEAST = 45
-"""about the size of the smallest event, which determines the room for rows [bytes]"""
+"""approximate size of the smallest event, from which the room for rows follows [bytes]"""
 
 _V1_SEQUENCE, _V2_SEQUENCE = V1["sequence"].offset, V2["sequence"].offset
 _V1_SOURCE, _V2_SOURCE = V1["src_id"].offset, V2["src_id"].offset
 
-# The end of the current bytes.
+# What the current bytes end with: more bytes follow, the end of the file, or the end of a file that may grow.
 CHUNK_OF_FILE, FILE, GROWING_FILE = range(3)
 
-# What a row is for windows.
+# Kinds of rows, for the assignment to windows.
 DATA, CONTROL, END, REGRESS, BROKEN = range(5)
 
 
 class EventRows(NamedTuple):
-    """Rows one after the other."""
+    """Consecutive rows of a file."""
 
     position: int
-    """of the first in the file [bytes]"""
+    """position of the first row in the file [bytes]"""
     data: Bytes
-    """valid until the next request"""
+    """the rows' bytes; valid until the next call of `EventFile.rows`"""
     ends: npt.NDArray[np.int32]
     """row ``i`` is ``data[ends[i]:ends[i + 1]]``"""
     kinds: npt.NDArray[np.int8]
     sequences: Ints
-    """0 where a header cannot be read"""
+    """sequence of each event, 0 if its header cannot be read"""
     errors: npt.NDArray[np.int8]
-    """the header's, or of bytes that are no event"""
+    """error of the header, or of bytes that are not an event"""
     previous: int
-    """the variant that the next row may take its byte order from"""
+    """variant of the last event; the next row may take its byte order from it"""
 
     @property
     def stop(self) -> int:
@@ -66,12 +66,12 @@ class EventRows(NamedTuple):
         return self.position + int(self.ends[-1])
 
     def array(self) -> pa.Array:
-        """The rows as a column of bytes, not copied."""
+        """The rows as a BINARY column, without copying."""
         buffers = [None, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(pa.binary(), len(self.kinds), buffers)
 
     def checked(self) -> npt.NDArray[np.int8]:
-        """The errors, those of the bodies too."""
+        """The errors, including errors of the bodies."""
         errors = self.errors.copy()
         check_bodies(self.data, self.ends, errors, one_row())
         return errors
@@ -90,10 +90,11 @@ def frame_rows(
     bounds: tuple[int, int],
     sums: RangeSums,
 ) -> tuple[int, int, int]:
-    """Fill in the rows that begin before ``stop`` and that ``data`` decides.
+    """Fill in the rows that begin before ``stop``, as far as the bytes in ``data`` suffice to classify them.
 
-    Returns their number, the variant to remember, and how many bytes it takes to classify the next event. 0 if it needs more of
-    the file only. ``ends_with``: what ``data`` ends with. ``bounds``: `SKIPPED` and `AHEAD`.
+    Returns the number of rows, the variant of the last event, and the number of bytes that the next row needs. The last is 0 if
+    the next row needs bytes that the file does not have yet. ``ends_with`` is what ``data`` ends with. ``bounds`` are `SKIPPED`
+    and `AHEAD`.
     """
     skipped, ahead = bounds
     final, at_end = ends_with == FILE, ends_with != CHUNK_OF_FILE
@@ -128,14 +129,14 @@ def frame_rows(
             if source == SCN_REGRESS:
                 kind = int64(REGRESS)
         else:
-            # The bytes after a position decide it; at the end of the file, all remaining ones.
+            # To classify a position takes AHEAD bytes after it, or the end of the file.
             decided = size if at_end else size - ahead
             limit = min(decided, pos + skipped)
             after = next_header(data, pos, min(size, limit + ahead), previous, sums)
             if after > limit and limit < pos + skipped and not at_end:
                 return count, previous, int64(skipped + ahead)
             if ends_with == GROWING_FILE and after >= limit and size - pos < skipped + ahead:
-                return count, previous, 0  # no event after it is there that proves it corrupt
+                return count, previous, 0  # no later event proves that these bytes are corrupt
             after = min(after, limit)
             if ends_with == GROWING_FILE and after + _length(data, after, size - after, previous, sums) > size:
                 return count, previous, 0
@@ -150,7 +151,7 @@ def frame_rows(
 
 @kernel
 def _length(data: Bytes, pos: int, left: int, previous: int, sums: RangeSums) -> int:
-    """Of the event at ``pos`` [bytes]; 0 where no header is there."""
+    """Length of the event at ``pos`` [bytes]; 0 if no valid header is there."""
     variant, error = stream_header(data, pos, left, previous, sums)
     return event_kernels.total_length(data, pos, left, variant) if error == OK else int64(0)
 
@@ -162,7 +163,7 @@ def check_bodies(
     errors: npt.NDArray[np.int8],
     scratch: PartSpans,
 ) -> None:
-    """Replace ``OK`` by what is wrong with the event's body; ``scratch`` has room for one row."""
+    """Replace ``OK`` by the error of the event's body, if any; ``scratch`` has room for one row."""
     previous = int64(NO_VARIANT)
     for row in range(errors.size):
         if errors[row] == OK:
@@ -173,21 +174,22 @@ def check_bodies(
 
 
 class EventFile:
-    """The rows of one file."""
+    """Reads the rows of one file."""
 
     def __init__(self, source: OpenFile, chunk: int = 0) -> None:
         self.source = source
         self.chunk = chunk or CHUNK
 
     def rows(self, position: int, stop: int, previous: int, grows: bool = False) -> EventRows:
-        """The rows from ``position`` on that begin before ``stop``, about a chunk of them; none at the end.
+        """About a chunk of the rows that begin from ``position`` to before ``stop``; no rows at the end.
 
         Parameters
         ----------
         previous
-            the variant of the event before, `NO_VARIANT` at the beginning
+            the variant of the previous event, `NO_VARIANT` at the beginning
         grows
-            whether the file may grow: then none is given that its end may have cut, and corrupt bytes are where an event follows
+            whether the file may grow. Then it omits a row that may be incomplete, and returns corrupt bytes only if an event
+            follows them.
         """
         wanted = max(AHEAD, min(self.chunk, stop - position + AHEAD))
         while True:

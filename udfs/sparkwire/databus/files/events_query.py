@@ -1,4 +1,4 @@
-"""What a query of `databus` selects: plain data, read from its options."""
+"""The selection of a query over `databus`, as plain data that follows from its options."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Start(NamedTuple):
-    """The first window of a query."""
+    """The position at which a query starts."""
 
     scn: int
     skipped: int
-    """data events of the window with this very scn that are not requested, -1 for the whole window"""
+    """number of data events to skip in the window with this SCN, -1 for the whole window"""
 
 
 class EventsQuery(NamedTuple):
-    """What is requested."""
+    """The options of a query, and its pushed-down columns and filters."""
 
     paths: tuple[str, ...]
     by_directory: bool

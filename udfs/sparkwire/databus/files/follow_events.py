@@ -1,9 +1,9 @@
-"""`databus` as a stream: the position of a query in a stream of events is a window.
+"""`databus` as a stream: a query's position in a stream of events is a boundary between two windows.
 
-Only complete windows become rows. Incomplete data are left for the next batch: a window without its end, and bytes at the end
-of a file that may grow, unless a later event proves them corrupt. A file that another one follows has ended. In a directory,
-files are read in the order of their names. A file that appears later is read later, and so are events appended to an earlier
-file. If a file that was read becomes shorter, or has other events there, data are lost.
+Only complete windows become rows. Incomplete data is left for the next batch: a window without its end, and bytes at the end of
+a file that may grow, unless a later event proves them corrupt. A file does not grow once another file follows it. In a directory,
+files are read in the order of their names. Later batches read files that appear later, and events appended to earlier files. If a
+file that was read becomes shorter, or its events change, data is lost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sparkwire.databus.files.databus_table import Begin, stream_parts, streams
 from sparkwire.databus.files.event_rows import EventGuard, FilePart, tail_of
 from sparkwire.databus.files.events import EventFile, EventRows
 from sparkwire.databus.files.events_query import EventsQuery
-from sparkwire.databus.files.windows import NO_SCN, Open, Windows, windows_of
+from sparkwire.databus.files.windows import NO_SCN, OpenWindow, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
 
@@ -30,41 +30,41 @@ _EVERYTHING = 2**62
 
 
 class ReadFile(NamedTuple):
-    """A file that has been read to its end."""
+    """A file that the query has read to its end."""
 
     name: int
     """checksum of its name"""
     size: int
-    """of what was read [bytes]"""
+    """number of bytes read"""
     tail: int
     """checksum of the bytes before its end"""
 
 
 class UnreadFile(NamedTuple):
-    """A file of which something has not been read, and where that begins."""
+    """A file with unread bytes, and the position at which these begin."""
 
     file: File
     begin: int
 
 
 class EventOffset(NamedTuple):
-    """Between two windows of a stream."""
+    """A position between two windows of a stream."""
 
     window: int
-    """number of the one that comes next"""
+    """number of the next window"""
     file: str
     position: int
     """position of the first byte not yet returned"""
     previous: int
-    """variant of the event before"""
+    """variant of the previous event"""
     tail: int = 0
     """checksum of the bytes before the position, if known"""
     scn: int = NO_SCN
-    """of the last window given"""
+    """SCN of the last window returned"""
     waits: bool = False
-    """whether more of the file was there, of a window without an end"""
+    """whether the file had more bytes, of a window without an end"""
     read: tuple[ReadFile, ...] = ()
-    """the other files that have been read to their end and are still there"""
+    """the other files that were read to their end and still exist"""
 
 
 FRONT = EventOffset(0, "", 0, NO_VARIANT, 0)
@@ -82,16 +82,16 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     def size(self, part: FilePart) -> int:
         return part.file.size
 
-    # -- how far
+    # -- offsets
 
     def end(self, name: str, log: Sequence[File], begin: EventOffset | None) -> EventOffset:
         return self._boundary(log, begin, _EVERYTHING)
 
     def bytes_between(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> int:
         try:
-            return sum(stop - start for _, start, stop in _spans(log, standing(log, begin or FRONT), end))
+            return sum(stop - start for _, start, stop in _spans(log, resume_position(log, begin or FRONT), end))
         except Lost:
-            return 0  # it leaves nothing out: the plan of its rows reports a loss
+            return 0  # `parts` reports the loss
 
     def nearer(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset, share: int) -> EventOffset:
         near = self._boundary(log, begin, share)
@@ -100,18 +100,18 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     def _boundary(self, log: Sequence[File], begin: EventOffset | None, budget: int) -> EventOffset:
         at = begin or FRONT
         try:
-            standing(log, at)
+            resume_position(log, at)
         except Lost:
             at = after_loss(log, at)
         return last_boundary(log, at, budget)
 
-    # -- what is between
+    # -- parts between two offsets
 
     def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[FilePart]:
         at, scns = begin or FRONT, None
         try:
-            at_end = standing(log, at)
-            standing(log, end)
+            at_end = resume_position(log, at)
+            resume_position(log, end)
             spans = list(_spans(log, at_end, end))
         except Lost as lost:
             report_loss(name, _named(at), lost, self.query.fail_on_data_loss)
@@ -122,7 +122,7 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         file = spans[0][0]
         first = Begin(at.window, at_end.previous if plain_name(file) == at_end.file else NO_VARIANT)
         files = [UnreadFile(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
-        # A stream that is a file has the name that the file has now.
+        # If a stream is a file, its name is the file's current name.
         stream = name if self.query.by_directory else file.name
         parts = stream_parts(stream, files, self.query.max_split_bytes, first)
         if scns is not None:
@@ -130,12 +130,12 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
         begins = {plain_name(one.file): one.begin for one in files}
         return [
-            self._guarded(part, guard._replace(leads=part.start == begins[plain_name(part.file)]), at_end, end)
+            self._guarded(part, guard._replace(is_first=part.start == begins[plain_name(part.file)]), at_end, end)
             for part in parts
         ]
 
     def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
-        """A part up to ``end``, and what its file has before the places known."""
+        """A part, limited to ``end``, with the checksums of its file at the known positions."""
         known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.position]
         if end.file == plain_name(part.file):
             part = part._replace(stop=min(part.stop, end.position))
@@ -170,7 +170,7 @@ def _named(at: EventOffset) -> str:
 
 
 def plain_name(file: File) -> str:
-    """Of a file, compressed or not."""
+    """The name of a file without the suffix of compression."""
     return file.basename.removesuffix(GZIP)
 
 
@@ -189,12 +189,12 @@ def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
 
 
 def _is_as_read(file: File, at: EventOffset) -> bool:
-    """Whether the query has read a file to its end. Compressed files do not grow."""
+    """Whether the query has read the file to its end. Compressed files do not grow."""
     return any(one.name == _key(file) and (file.compressed or one.size == file.size) for one in at.read)
 
 
 def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
-    """Why a file that has been read is another one now."""
+    """The loss if a file that was read has changed since, else None."""
     for file in files:
         if _key(file) != read.name or file.compressed or file.size == read.size:
             continue
@@ -206,10 +206,10 @@ def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
     return None
 
 
-def standing(files: Sequence[File], at: EventOffset) -> EventOffset:
-    """Where a stream continues after ``at``: there, or at the beginning of the next file.
+def resume_position(files: Sequence[File], at: EventOffset) -> EventOffset:
+    """The position at which a stream resumes after ``at``: there, or at the beginning of the next file.
 
-    Lost where that is not there.
+    Lost if that position no longer exists.
     """
     for read in at.read:
         lost = _changed(files, read)
@@ -240,11 +240,11 @@ def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
         if boundary.scn > at.scn:
             break
         begin = boundary
-    return _found_again(files, front, begin)._replace(window=at.window, scn=at.scn)
+    return _with_tails(files, front, begin)._replace(window=at.window, scn=at.scn)
 
 
 def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -> Iterator[tuple[File, int, int]]:
-    """The files between two places, to their end without ``end``, and from where to where in each."""
+    """Each file between two offsets, with start and stop in it. Without ``end``, it reads to the end of the files."""
     if end is not None and not end.file:
         return
     for file, start in unread(files, begin):
@@ -266,18 +266,18 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
 
 
 def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
-    """The first place between two windows at least ``budget`` bytes after ``start``, else the last."""
+    """The first boundary between two windows at least ``budget`` bytes after ``start``, else the last boundary."""
     last, rest = start, unread(files, start)
     sizes = accumulate((one.file.size - one.begin for one in rest), initial=0)
     before = {plain_name(one.file): size - one.begin for one, size in zip(rest, sizes)}  # noqa: B905
     for last in _boundaries(rest, start):
         if before[last.file] + last.position >= budget:
             break
-    return _found_again(files, start, last)
+    return _with_tails(files, start, last)
 
 
-def _found_again(files: Sequence[File], start: EventOffset, boundary: EventOffset) -> EventOffset:
-    """A place after ``start``, and what it is found again by."""
+def _with_tails(files: Sequence[File], start: EventOffset, boundary: EventOffset) -> EventOffset:
+    """A boundary after ``start``, with the checksums by which a later batch recognizes it."""
     if boundary is start:
         return start
     rest = unread(files, start)
@@ -299,8 +299,8 @@ def _read(one: UnreadFile) -> ReadFile:
 
 
 def _boundaries(files: Sequence[UnreadFile], start: EventOffset) -> Iterator[EventOffset]:
-    """The places between two windows after ``start``; of their files those before are not named."""
-    window, scn = Open(start.window), start.scn
+    """The boundaries between windows after ``start``, without checksums and without `EventOffset.read`."""
+    window, scn = OpenWindow(start.window), start.scn
     for k, (file, position) in enumerate(files):
         previous = start.previous if plain_name(file) == start.file else NO_VARIANT
         with OpenFile(file) as source:
@@ -314,8 +314,10 @@ def _boundaries(files: Sequence[UnreadFile], start: EventOffset) -> Iterator[Eve
                 window, position, previous = numbered.after, rows.stop, rows.previous
 
 
-def _between(rows: EventRows, numbered: Windows, window: Open, previous: int) -> Iterator[tuple[int, int, int, int]]:
-    """Between two windows, but where rows begin with a new one: position, number, the variant and the SCN before."""
+def _between(
+    rows: EventRows, numbered: Windows, window: OpenWindow, previous: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Boundaries within ``rows``: position, number of the next window, variant and SCN before it."""
     for k in np.flatnonzero(numbered.begins).tolist():
         at, ended = int(rows.ends[k]), NO_SCN
         if k:

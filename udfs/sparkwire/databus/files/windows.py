@@ -1,7 +1,8 @@
-"""Windows of events: which window a row is in, at what scn it began, at what it ended.
+"""Assign rows to windows: the number, the start SCN and the end SCN of each row's window.
 
-A window is the rows up to and with an end-of-period event. A SCN regress begins a new one, too; the one that it cuts has no
-end. Corruption is in the window that it is in: where it hides an end-of-period event, two windows are one.
+A window consists of the rows up to and including an end-of-period event. An SCN regress also begins a new window; the window
+before it has no end. A corrupt row belongs to the window at its position. If it hides an end-of-period event, two windows become
+one.
 """
 
 from __future__ import annotations
@@ -15,48 +16,48 @@ from sparkwire.databus.files.events import DATA, END, REGRESS, EventFile, EventR
 from sparkwire.kernels import Bools, Ints
 
 NO_SCN = -(2**63)
-"""if none exists"""
+"""the value for a missing SCN"""
 
 
-class Open(NamedTuple):
-    """The window that the next row may be in."""
+class OpenWindow(NamedTuple):
+    """The window that the next row continues, unless it begins a new one."""
 
     number: int = 0
-    """0, 1, … in its stream"""
+    """number in the stream: 0, 1, …"""
     empty: bool = True
-    """whether it has no row yet"""
+    """whether the window has no row yet"""
     start_scn: int = NO_SCN
     """sequence of its first data event"""
     data_events: int = 0
 
 
-class Ending(NamedTuple):
-    """What is ahead for a window."""
+class WindowEnd(NamedTuple):
+    """The SCNs of a window that later rows determine; `NO_SCN` if there is none."""
 
     start_scn: int
     scn: int
 
 
-UNENDED = Ending(NO_SCN, NO_SCN)
+UNENDED = WindowEnd(NO_SCN, NO_SCN)
 
 
 class Windows(NamedTuple):
-    """The windows of some rows, an item for each row."""
+    """The windows of some rows, with an item for each row."""
 
     number: Ints
     start_scn: Ints
     scn: Ints
     rank: Ints
-    """how many data events of the window are before the row"""
+    """number of data events of the window before the row"""
     begins: Bools
     """whether a window begins with the row"""
-    after: Open
+    after: OpenWindow
 
 
-def windows_of(rows: EventRows, window: Open, ahead: Callable[[Open], Ending] | None) -> Windows:
-    """Number rows whose first may continue ``window``.
+def windows_of(rows: EventRows, window: OpenWindow, ahead: Callable[[OpenWindow], WindowEnd] | None) -> Windows:
+    """The windows of rows, of which the first may continue ``window``.
 
-    ``ahead`` returns the end of the last window if it continues after the rows; without it, the window stays open.
+    ``ahead`` returns the end of the last window if that window continues after the rows. Without it, the window stays open.
     """
     kinds = rows.kinds
     begins = kinds == REGRESS
@@ -79,27 +80,27 @@ def windows_of(rows: EventRows, window: Open, ahead: Callable[[Open], Ending] | 
         data_before[0] = -window.data_events
     rank = total - data_before[local]
     number, closed = window.number + windows - 1, bool(ended[-1])
-    last = Open(number, False, int(start[-1]), int(rank[-1] + is_data[-1]))
+    last = OpenWindow(number, False, int(start[-1]), int(rank[-1] + is_data[-1]))
     if not closed and ahead is not None:
         ending = ahead(last)
         start[-1] = ending.start_scn if start[-1] == NO_SCN else start[-1]
         scn[-1] = ending.scn
-    after = Open(number + 1) if closed else last
+    after = OpenWindow(number + 1) if closed else last
     return Windows(window.number + local, start[local], scn[local], rank, begins, after)
 
 
-def ending(events: EventFile, position: int, previous: int, beyond: Ending) -> Ending:
-    """What becomes of the window that is open at ``position``; ``beyond`` is what the end of the file leaves to later files."""
+def end_of_window(events: EventFile, position: int, previous: int, beyond: WindowEnd) -> WindowEnd:
+    """The end of the window that is open at ``position``; ``beyond`` is its end in later files."""
     start = NO_SCN
     while True:
         rows = events.rows(position, events.source.size, previous)
         if not len(rows.kinds):
-            return Ending(beyond.start_scn if start == NO_SCN else start, beyond.scn)
+            return WindowEnd(beyond.start_scn if start == NO_SCN else start, beyond.scn)
         stops = np.flatnonzero((rows.kinds == END) | (rows.kinds == REGRESS))
         first = int(stops[0]) if len(stops) else len(rows.kinds)
         data = np.flatnonzero(rows.kinds[:first] == DATA)
         if start == NO_SCN and len(data):
             start = int(rows.sequences[data[0]])
         if len(stops):
-            return Ending(start, int(rows.sequences[first]) if rows.kinds[first] == END else NO_SCN)
+            return WindowEnd(start, int(rows.sequences[first]) if rows.kinds[first] == END else NO_SCN)
         position, previous = rows.stop, rows.previous

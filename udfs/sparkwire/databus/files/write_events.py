@@ -1,10 +1,10 @@
-"""What a write to `databus` does: event files of whole windows, hidden until the job ends and gives them their names.
+"""Write event files for `databus`. Each has whole windows and stays hidden until the job commits.
 
-    path/0000000000.bin               windows one after the other, each with its end of period
-    path/<stream>/0000000000.bin      the same where rows, or an option, name their stream
+    path/0000000000.bin               consecutive windows, each with its end of period
+    path/<stream>/0000000000.bin      the same, if rows or an option name their stream
 
-The numbers of files follow the order of tasks and of rows in a task: with ``stream => directory`` they are one stream. It
-writes rows with ``event`` byte for byte; from others, `to_dbus_event` makes events.
+The numbers of files follow the order of tasks and of rows in a task, so with ``stream => directory`` they are one stream. It
+writes a column ``event`` byte for byte. Without that column, `to_dbus_event` encodes the rows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ WRITE_OPTIONS: Final = (
 
 
 class EventsWrite(NamedTuple):
-    """What to write, and how."""
+    """The options of a write."""
 
     path: str
     stream: str | None
@@ -78,19 +78,19 @@ class EventsWrite(NamedTuple):
 
 
 class StagedEvents(NamedTuple):
-    """A file written, and not yet in its place."""
+    """A written file that does not have its final name yet."""
 
     stream: str
     task: int
     number: int
-    """of the task's files of this stream"""
+    """number among the task's files of this stream"""
     file: str
 
 
 def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> EventsWrite:
-    """Read the options of a write of rows with these columns.
+    """Read the options of a write; ``schema`` has the rows' columns.
 
-    ValueError where an option or a column is wrong, or one is missing.
+    ValueError if an option or a column is wrong or missing.
     """
     o = options.parsed(NAME, WRITE_OPTIONS, given)
     if not o["path"]:
@@ -111,9 +111,9 @@ def begin(write: EventsWrite, job: str, owner: Process | None = None) -> None:
 def write_rows(
     write: EventsWrite, batches: Iterable[pa.RecordBatch], job: str, attempt: str, task: int
 ) -> list[StagedEvents]:
-    """The files that one try of a task writes, none of them under its name yet.
+    """Write the files of one attempt of a task, without their final names.
 
-    ValueError where a row is no valid event, or a window has no end, or another job writes to its stream.
+    ValueError if a row is not a valid event, a window has no end, or another job writes to the stream.
     """
     staging = Staging(Folder(write.path), job, attempt)
     streams: dict[str, _StreamWriter] = {}
@@ -133,9 +133,9 @@ def write_rows(
 
 
 def _by_stream(write: EventsWrite, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    """The events of each stream, in their order."""
+    """The events of each stream, in order."""
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
-    events = given["event"].cast(pa.binary()) if "event" in given else _made(given, batch.num_rows)
+    events = given["event"].cast(pa.binary()) if "event" in given else _encoded(given, batch.num_rows)
     if write.stream is not None or "stream" not in given:
         yield write.stream or "", events
         return
@@ -153,7 +153,7 @@ def _stream_of(name: str) -> str:
         raise ValueError(f"{NAME} takes as the last part of stream {error}, got {name!r}") from None
 
 
-def _made(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
+def _encoded(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
     fields = {name: column for name, column in given.items() if name in _FIELDS}
     if not fields:
         raise ValueError(f"{NAME} needs event, or fields of dbus_event")
@@ -161,7 +161,7 @@ def _made(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
 
 
 class _StreamWriter:
-    """The files of one stream that one task writes."""
+    """Writes a task's files of one stream."""
 
     def __init__(self, write: EventsWrite, staging: Staging, stream: str, task: int) -> None:
         self._write = write
@@ -188,7 +188,7 @@ class _StreamWriter:
             begin = end
 
     def _check(self, column: pa.Array, events: Events) -> None:
-        """Reject rows that a reader would not give back."""
+        """Raise an error for rows that a reader would not return."""
         if column.null_count:
             raise ValueError(f"{NAME} cannot write a NULL event, in stream {self._stream!r}")
         wrong = events.errors != OK
@@ -231,9 +231,9 @@ class _StreamWriter:
 
 
 def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: Once | None = None) -> None:
-    """Give the files of a job their names, behind those that are there; ``once`` as `jobs.commit`.
+    """Give the files of a job their names, which follow the names of existing files; ``once`` as in `jobs.commit`.
 
-    ValueError where what is there leaves no name to come after it.
+    ValueError if no name can follow the name of an existing file.
     """
     folder = Folder(write.path)
     streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
@@ -251,7 +251,7 @@ def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: O
 
 
 def _names_after(last: str | None, count: int) -> list[str]:
-    """Names of files, each after the one before, and all after ``last``: a reader takes files in the order of their names."""
+    """File names in ascending order, all after ``last``, because a reader reads files in the order of their names."""
     if last is None:
         prefix, first = "", 0
     else:
@@ -266,5 +266,5 @@ def _names_after(last: str | None, count: int) -> list[str]:
 
 
 def abort(write: EventsWrite, job: str) -> None:
-    """Delete all that a job's tasks have written."""
+    """Delete all files that a job's tasks have written."""
     jobs.abort(Folder(write.path), job)
