@@ -17,10 +17,10 @@ CAUGHT = {
     "Full",
     "InvalidEventError",
     "Lost",
-    "NotBelieved",
-    "Undecided",
+    "InvalidManifestError",
+    "ManifestMismatchError",
     "UnreadableEventError",
-    "Wrong",
+    "MessageError",
     "_NoResponse",
     "_Stop",
 }

@@ -1,4 +1,4 @@
-"""A partition's picture says of every offset what Kafka's consumers say of it, and what was done to the files."""
+"""A partition's picture agrees for every offset with Kafka's consumers, and with the changes of the files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def by_offset(strip: Strip) -> list[str]:
 
 
 def strips_of(path: Path, **options: str) -> dict[str, Strip]:
-    """Of a partition of fewer offsets than a picture has columns, so that each offset has its own."""
+    """For a partition with fewer offsets than a picture has columns, so that each offset has a column."""
     batches = batches_of(str(path), "payments", 0, options)
     columns = PictureColumns(batches)
     assert columns.count == columns.end - columns.begin
@@ -48,7 +48,7 @@ def consumed(level: str) -> set[int]:
     return {json.loads(line)["offset"] for line in text.splitlines()}
 
 
-def test_transactions_are_those_of_the_consumers() -> None:
+def test_transactions_agree_with_the_consumers() -> None:
     kinds = by_offset(strips_of(DISK, **BUCKET)["transactions"])
     every, committed = consumed("read_uncommitted"), consumed("read_committed")
     stable = max(committed)
@@ -58,7 +58,7 @@ def test_transactions_are_those_of_the_consumers() -> None:
         elif offset <= stable:
             assert kinds[offset] == "aborted", offset
         else:
-            assert kinds[offset] != "committed", offset  # behind a transaction that is open
+            assert kinds[offset] != "committed", offset  # after an open transaction
     assert "open" in kinds
 
 
@@ -71,12 +71,12 @@ def test_tiers_and_epochs() -> None:
     assert [kind.name for kind in strips["epoch"].kinds[1:]] == ["0", "2"]
 
 
-def test_a_corrupt_offset_does_not_stretch_it(tmp_path: Path) -> None:
+def test_a_corrupt_offset_does_not_change_the_scale(tmp_path: Path) -> None:
     folder = tmp_path / "payments-0"
     shutil.copytree(DISK / "payments-0", folder)
     segment = folder / "00000000000000001088.log"
     data = bytearray(segment.read_bytes())
-    data[1] ^= 0x40  # of the first batch's offset, which no checksum covers
+    data[1] ^= 0x40  # a byte of the first batch's offset, which no checksum covers
     data[30] ^= 1
     segment.write_bytes(data)
     kinds = by_offset(strips_of(tmp_path)["corruption"])
@@ -85,7 +85,7 @@ def test_a_corrupt_offset_does_not_stretch_it(tmp_path: Path) -> None:
 
 
 def test_gaps_and_corruption(tmp_path: Path) -> None:
-    """A segment that is gone is a gap; a flipped bit is corrupt; all others stay as they were."""
+    """A missing segment is a gap; a flipped bit is corruption; all other columns stay the same."""
     folder = tmp_path / "payments-0"
     shutil.copytree(DISK / "payments-0", folder)
     (folder / "00000000000000000868.log").unlink()
@@ -102,7 +102,7 @@ def test_gaps_and_corruption(tmp_path: Path) -> None:
     assert kinds[-1] == "valid"
 
 
-def test_it_is_saved_and_shown(tmp_path: Path) -> None:
+def test_save_and_show(tmp_path: Path) -> None:
     picture = sparkwire.kafka.picture(str(DISK), topic="payments", partition=0, **BUCKET)
     for suffix in ("png", "svg", "pdf"):
         picture.save(tmp_path / f"payments.{suffix}")
@@ -111,7 +111,7 @@ def test_it_is_saved_and_shown(tmp_path: Path) -> None:
     assert repr(picture) == "Picture(payments-0: offsets 0 to 1,175, 224 batches in 6 segments, 125.7 KiB)"
 
 
-def test_it_shows_one_partition(tmp_path: Path) -> None:
+def test_exactly_one_partition(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"name topic and partition; .* has __cluster_metadata-0, "):
         sparkwire.kafka.picture(str(DISK))
     with pytest.raises(ValueError, match="has no batch of it"):
@@ -128,7 +128,7 @@ def test_a_partition_without_batches(tmp_path: Path) -> None:
 
 
 def many(count: int) -> DrawnBatches:
-    """Batches of ten offsets each, in segments of a thousand, every thousandth of an aborted transaction."""
+    """Batches of ten offsets, a thousand in each segment; every thousandth is of an aborted transaction."""
     first = np.arange(count, dtype=np.int64) * 10
     query = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
     table = pa.table(
@@ -154,7 +154,7 @@ def many(count: int) -> DrawnBatches:
 
 @pytest.mark.parametrize("count", [10, 1_000_000])
 def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
-    """What is aggregated neither loses bytes nor hides what is rare."""
+    """Aggregation neither loses bytes nor hides rare states."""
     batches = many(count)
     columns = PictureColumns(batches)
     assert columns.count <= 1200
@@ -178,7 +178,7 @@ def test_offsets_and_times_at_the_edges(tmp_path: Path, base: int, time: int) ->
     assert np.flatnonzero(PictureColumns(batches).missing(batches)).tolist() == [4, 5]
 
 
-def test_all_offsets_that_there_are(tmp_path: Path) -> None:
+def test_all_possible_offsets(tmp_path: Path) -> None:
     segment(tmp_path / "t-0", 0, [entry(0, [b"a"]), entry(2**63 - 1, [b"b"])])
     batches = batches_of(str(tmp_path), None, None, {})
     columns = PictureColumns(batches)
@@ -188,7 +188,7 @@ def test_all_offsets_that_there_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", bytes(500), b"\xff" * 500, b"no log at all"])
-def test_a_picture_of_what_is_no_log(tmp_path: Path, data: bytes) -> None:
+def test_a_picture_of_other_bytes(tmp_path: Path, data: bytes) -> None:
     segment(tmp_path / "t-0", 0, [data])
-    with nullcontext() if data else pytest.raises(ValueError, match=r"^picture shows one partition"):
+    with nullcontext() if data else pytest.raises(ValueError, match=r"^picture draws one partition"):
         assert sparkwire.kafka.picture(str(tmp_path))._repr_png_()

@@ -1018,7 +1018,7 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
     verify_crc : BOOLEAN, true by default
         Whether a wrong checksum is an error; the same for all rows.
     max_batch_bytes : BIGINT, 268435456 by default
@@ -1035,15 +1035,15 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
         timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
         key: The key; NULL for a null key.
         value: The value; NULL for a tombstone.
-        headers: Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1.
+        headers: Headers in order; keys may repeat. Empty for a record of magic 2 without headers, NULL in magic 0 and 1.
         position: Position of its batch, or of its outermost message, in the log bytes [bytes].
         magic: Version of that batch's format: 0, 1 or 2; any other value is returned unchanged.
         compression: Codec of that batch: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
         producer_id: Id of the producer, if it uses sequences or transactions, else -1; NULL in magic 0 and 1.
         producer_epoch: The producer's epoch, -1 for none; NULL in magic 0 and 1.
         sequence: The producer's number of the record, -1 for none; 0 follows 2^31 - 1; NULL in magic 0 and 1.
-        partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1.
-        is_transactional: Whether it belongs to a transaction.
+        partition_leader_epoch: Epoch of the leader that appended the batch; no checksum covers it. NULL in magic 0 and 1.
+        is_transactional: Whether the record belongs to a transaction.
         is_control: Whether it is a control record, such as the end of a transaction.
         control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
         error: Why the batch or record is unreadable; NULL for a valid one.
@@ -1063,32 +1063,32 @@ def kafka_batches(log: Column | str | bytes) -> Column:
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
 
     Returns
     -------
     ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
-        position: Where the entry begins in the bytes given [bytes].
-        size: Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry.
-        base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, which has it only inside.
-        last_offset: Offset of the last record written, which compaction may have removed.
+        position: Position of the entry in the log bytes [bytes].
+        size: Size of the whole entry, including its offset and size field [bytes]; NULL for bytes that are not a credible entry.
+        base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, whose header does not have it.
+        last_offset: Offset of the last record that was written; compaction may have removed that record.
         magic: Version of the format: 0, 1 or 2; any other value is returned unchanged.
         crc: The checksum as stored: CRC-32 in magic 0 and 1, CRC-32C in magic 2.
         crc_valid: Whether the checksum is right; NULL if bytes are missing.
         compression: Codec: none, gzip, snappy, lz4, zstd; NULL for an unknown one.
         timestamp_type: CreateTime or LogAppendTime; NULL in magic 0.
-        base_timestamp_ms: The base of the records' timestamps, also if it is a delete horizon [ms since epoch].
-        max_timestamp_ms: Largest timestamp of the batch; that of the message in magic 1 [ms since epoch].
-        record_count: Records left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1.
+        base_timestamp_ms: Base of the records' timestamps, which may also be a delete horizon [ms since epoch].
+        max_timestamp_ms: Largest timestamp of the batch; in magic 1, the timestamp of the message [ms since epoch].
+        record_count: Number of records that the batch still has; 1 for a plain message, NULL for a compressed message of magic 0 or 1.
         partition_leader_epoch: Set by the broker, not covered by the CRC.
         producer_id: -1 for none.
         producer_epoch: -1 for none.
         base_sequence: Sequence of the first record, -1 for none.
-        last_sequence: Sequence of the last record written, -1 for none; after 2^31 - 1 comes 0.
-        is_transactional: Whether it belongs to a transaction.
-        is_control: Whether brokers wrote its records, such as a transaction's end.
-        delete_horizon_ms: From when on compaction may remove its tombstones; NULL where none is set [ms since epoch].
-        error: Why the entry cannot be read; NULL for a valid one.
+        last_sequence: Sequence of the last record that was written, -1 for none; 0 follows 2^31 - 1.
+        is_transactional: Whether the batch belongs to a transaction.
+        is_control: Whether it is a control batch, which a broker writes, for example at the end of a transaction.
+        delete_horizon_ms: Time from which on compaction may remove the batch's tombstones; NULL if none is set [ms since epoch].
+        error: Why the entry cannot be read; NULL for a valid entry.
 
     Examples
     --------
@@ -1100,7 +1100,7 @@ def kafka_batches(log: Column | str | bytes) -> Column:
 
 
 def kafka_headers_map(headers: Column | str) -> Column:
-    """The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.
+    """The headers of a record as a MAP. If a key repeats, its last value counts; map_from_entries fails on such headers.
 
     Parameters
     ----------
@@ -1126,7 +1126,7 @@ def kafka_next_offset(log: Column | str | bytes) -> Column:
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
 
     Returns
     -------
@@ -1147,7 +1147,7 @@ def kafka_valid_bytes(log: Column | str | bytes) -> Column:
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
 
     Returns
     -------
@@ -1168,15 +1168,15 @@ def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | i
     Parameters
     ----------
     file : BINARY
-        A whole file beside a segment: an index, a snapshot, a checkpoint.
+        A whole file of the partition directory: an index, a snapshot or a checkpoint.
     base_offset : BIGINT
-        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
+        The base offset of the segment, which is its file name; for `to_kafka_records`, the first record's offset.
 
     Returns
     -------
     ARRAY<STRUCT<offset BIGINT, position INT>>
         offset: The last offset of the batch that begins at position.
-        position: Where that batch begins in the segment [bytes].
+        position: Position of that batch in the segment [bytes].
 
     Examples
     --------
@@ -1193,15 +1193,15 @@ def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int
     Parameters
     ----------
     file : BINARY
-        A whole file beside a segment: an index, a snapshot, a checkpoint.
+        A whole file of the partition directory: an index, a snapshot or a checkpoint.
     base_offset : BIGINT
-        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
+        The base offset of the segment, which is its file name; for `to_kafka_records`, the first record's offset.
 
     Returns
     -------
     ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
         timestamp_ms: Largest timestamp so far [ms since epoch].
-        offset: The offset of the batch that has it.
+        offset: Offset of the batch with this timestamp.
 
     Examples
     --------
@@ -1213,20 +1213,20 @@ def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int
 
 
 def kafka_txn_index(file: Column | str | bytes) -> Column:
-    """A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.
+    """A .txnindex file: the aborted transactions whose abort marker is in the segment, with their first and last offset.
 
     Parameters
     ----------
     file : BINARY
-        A whole file beside a segment: an index, a snapshot, a checkpoint.
+        A whole file of the partition directory: an index, a snapshot or a checkpoint.
 
     Returns
     -------
     ARRAY<STRUCT<version SMALLINT, producer_id BIGINT, first_offset BIGINT, last_offset BIGINT, last_stable_offset BIGINT>>
         version: 0.
         producer_id: Producer id of the transaction.
-        first_offset: Of the transaction.
-        last_offset: Of the transaction: that of its abort marker.
+        first_offset: First offset of the transaction.
+        last_offset: Last offset of the transaction, that of its abort marker.
         last_stable_offset: The last stable offset at the abort: no transaction was open below it.
 
     Examples
@@ -1244,20 +1244,20 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
     Parameters
     ----------
     file : BINARY
-        A whole file beside a segment: an index, a snapshot, a checkpoint.
+        A whole file of the partition directory: an index, a snapshot or a checkpoint.
 
     Returns
     -------
     ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
-        producer_id: The producer.
-        producer_epoch: Its epoch.
-        last_sequence: Sequence of the last record of its last batch, -1 for none.
+        producer_id: Id of the producer.
+        producer_epoch: Epoch of the producer.
+        last_sequence: Sequence of the last record of the producer's last batch, -1 for none.
         last_offset: Offset of that record, -1 for none.
-        offset_delta: From the first offset of that batch to its last.
-        timestamp_ms: Of its last batch or marker [ms since epoch].
-        coordinator_epoch: Of the coordinator that wrote its last marker, -1 for none.
-        current_txn_first_offset: Where its open transaction begins.
-        error: What is wrong with the file, in every row of it.
+        offset_delta: Difference between the last and the first offset of that batch.
+        timestamp_ms: Timestamp of the producer's last batch or marker [ms since epoch].
+        coordinator_epoch: Epoch of the coordinator that wrote the producer's last marker, -1 for none.
+        current_txn_first_offset: First offset of the producer's open transaction.
+        error: Error of the whole file, the same in all its rows; NULL for a valid file.
 
     Examples
     --------
@@ -1274,13 +1274,13 @@ def kafka_leader_epochs(file: Column | str | bytes) -> Column:
     Parameters
     ----------
     file : BINARY
-        A whole file beside a segment: an index, a snapshot, a checkpoint.
+        A whole file of the partition directory: an index, a snapshot or a checkpoint.
 
     Returns
     -------
     ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
         epoch: The leader's epoch.
-        start_offset: Offset of the first record that it wrote.
+        start_offset: Offset of the first record that the leader wrote.
 
     Examples
     --------
@@ -1304,22 +1304,22 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
     Returns
     -------
     STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
-        kind: OFFSET, GROUP or OTHER, by the key.
-        version: Of the value; of the key for OTHER.
+        kind: OFFSET, GROUP or OTHER, from the key.
+        version: Version of the value; for OTHER, version of the key.
         group: The group's id.
         topic: Topic of the committed offset.
-        partition: Of the topic.
-        offset: The committed offset: of the next record to read.
-        leader_epoch: Of the record before, -1 for none; from version 3 on.
-        metadata: What the consumer committed with the offset.
+        partition: Partition of the committed offset.
+        offset: The committed offset, which is that of the next record to read.
+        leader_epoch: Leader epoch of the previous record, -1 for none; from version 3 on.
+        metadata: Metadata that the consumer committed with the offset.
         commit_timestamp_ms: Time of the commit [ms since epoch].
-        expire_timestamp_ms: When it expires [ms since epoch]; version 1 alone.
-        protocol_type: Such as consumer or connect.
-        generation: Of the group.
+        expire_timestamp_ms: Time at which the offset expires [ms since epoch]; only in version 1.
+        protocol_type: Protocol type, such as consumer or connect.
+        generation: Generation of the group.
         protocol: The assignor in use.
-        leader: The member that assigns.
-        members: How many members the group has.
-        error: What is wrong with the key, else with the value.
+        leader: The member that assigns partitions.
+        members: Number of members of the group.
+        error: Error of the key, else of the value; NULL if both are valid.
 
     Examples
     --------
@@ -1331,7 +1331,7 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
 
 
 def kafka_transaction_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, all versions. A tombstone (NULL value) has its key's field.
+    """A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its transaction writes. A tombstone (NULL value) has the field of its key.
 
     Parameters
     ----------
@@ -1343,16 +1343,16 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
     Returns
     -------
     STRUCT<version SMALLINT, transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, timeout_ms INT, state STRING, partitions ARRAY<STRUCT<topic STRING, partition INT>>, last_update_timestamp_ms BIGINT, start_timestamp_ms BIGINT, error STRING>
-        version: Of the value.
-        transactional_id: The producer's name.
-        producer_id: That the transactional id has.
-        producer_epoch: Fences the producers before.
-        timeout_ms: After which an open transaction is aborted [ms].
-        state: Of the transaction.
-        partitions: That the transaction writes to.
-        last_update_timestamp_ms: When the state changed [ms since epoch].
-        start_timestamp_ms: When the transaction began [ms since epoch].
-        error: What is wrong with the key, else with the value.
+        version: Version of the value.
+        transactional_id: The producer's transactional id.
+        producer_id: Producer id of the transactional id.
+        producer_epoch: Epoch of the producer; it fences earlier producers.
+        timeout_ms: Timeout of a transaction, after which a broker aborts it [ms].
+        state: State of the transaction.
+        partitions: Partitions to which the transaction writes.
+        last_update_timestamp_ms: Time of the last change of the state [ms since epoch].
+        start_timestamp_ms: Start time of the transaction [ms since epoch].
+        error: Error of the key, else of the value; NULL if both are valid.
 
     Examples
     --------
@@ -1369,7 +1369,7 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
     Parameters
     ----------
     topic : STRING
-        The internal topic that the record is from.
+        The internal topic of the record.
     key : BINARY
         A record's key; NULL for a null key.
     value : BINARY
@@ -1379,9 +1379,9 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
     -------
     STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>
         type: The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.
-        version: Of the value; NULL for a tombstone, and for an offset sync, which has none.
-        key: As JSON.
-        value: As JSON; NULL for a tombstone.
+        version: Version of the value; NULL for a tombstone, and for an offset sync, which has no version.
+        key: The key as JSON.
+        value: The value as JSON; NULL for a tombstone.
         error: The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, BAD_FIELD any other topic.
 
     Examples
@@ -1399,7 +1399,7 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
     target : BIGINT
         The offset to look for.
 
@@ -1424,7 +1424,7 @@ def kafka_explain(log: Column | str | bytes) -> Column:
     Parameters
     ----------
     log : BINARY
-        Log bytes: entries and record batches one after another, as in a segment file.
+        Log bytes: concatenated entries and record batches, as in a segment file.
 
     Returns
     -------
@@ -1467,7 +1467,7 @@ def kafka_crc(message: Column | str | bytes) -> Column:
 
 
 def kafka_crc_computed(message: Column | str | bytes) -> Column:
-    """The CRC-32 computed over the bytes that are there.
+    """The CRC-32, computed over the bytes that exist.
 
     Parameters
     ----------
@@ -1488,7 +1488,7 @@ def kafka_crc_computed(message: Column | str | bytes) -> Column:
 
 
 def kafka_crc_valid(message: Column | str | bytes) -> Column:
-    """Whether both are equal; NULL where bytes are missing.
+    """Whether the stored and the computed CRC-32 are equal; NULL if bytes are missing.
 
     Parameters
     ----------
@@ -1551,7 +1551,7 @@ def kafka_attributes(message: Column | str | bytes) -> Column:
 
 
 def kafka_compression(message: Column | str | bytes) -> Column:
-    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+    """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown codec.
 
     Parameters
     ----------
@@ -1593,7 +1593,7 @@ def kafka_timestamp(message: Column | str | bytes) -> Column:
 
 
 def kafka_timestamp_ms(message: Column | str | bytes) -> Column:
-    """The same [ms since epoch].
+    """Creation or append time of the message, as stored [ms since epoch]; NULL for magic 0 and for -1.
 
     Parameters
     ----------
@@ -1677,7 +1677,7 @@ def kafka_key_size(message: Column | str | bytes) -> Column:
 
 
 def kafka_value(message: Column | str | bytes) -> Column:
-    """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+    """The value; NULL for a null value (tombstone). The value of a compressed message is a compressed message set.
 
     Parameters
     ----------
@@ -1719,7 +1719,7 @@ def kafka_value_size(message: Column | str | bytes) -> Column:
 
 
 def kafka_error(message: Column | str | bytes) -> Column:
-    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC. NULL for a valid message.
 
     Parameters
     ----------
@@ -1772,19 +1772,19 @@ def kafka_message(message: Column | str | bytes) -> Column:
     -------
     STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
         crc: The message's CRC-32, as stored.
-        crc_computed: The CRC-32 computed over the bytes that are there.
-        crc_valid: Whether both are equal; NULL where bytes are missing.
+        crc_computed: The CRC-32, computed over the bytes that exist.
+        crc_valid: Whether the stored and the computed CRC-32 are equal; NULL if bytes are missing.
         magic: Version of the format: 0 or 1. Any other value is returned unchanged.
         attributes: The attribute bits: 0-2 codec, 3 timestamp type.
-        compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one.
+        compression: Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown codec.
         timestamp: Creation or append time of the message; NULL for magic 0 and for -1.
-        timestamp_ms: The same [ms since epoch].
+        timestamp_ms: Creation or append time of the message, as stored [ms since epoch]; NULL for magic 0 and for -1.
         timestamp_type: CreateTime or LogAppendTime; NULL for magic 0.
         key: The key; NULL for a null key.
         key_size: The key's size as stored, -1 for null [bytes].
-        value: The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set.
+        value: The value; NULL for a null value (tombstone). The value of a compressed message is a compressed message set.
         value_size: The value's size as stored, -1 for null [bytes].
-        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes.
+        error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC. NULL for a valid message.
         is_valid: Whether kafka_error is NULL.
 
     Examples
@@ -1829,9 +1829,9 @@ def to_kafka_records(records: Column | str, base_offset: Column | str | int, com
     Parameters
     ----------
     records : ARRAY<STRUCT<key BINARY, value BINARY, timestamp_ms BIGINT, headers ARRAY<STRUCT<key STRING, value BINARY>>, offset BIGINT>>
-        The records to write, in order; each has any of these fields.
+        The records to write, in order; fields may be missing.
     base_offset : BIGINT
-        The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.
+        The base offset of the segment, which is its file name; for `to_kafka_records`, the first record's offset.
     compression : STRING
         The codec: none, gzip, snappy or lz4; with magic 2 also zstd.
     magic : INT

@@ -29,7 +29,6 @@ def is_data(events: pa.Array) -> Bools:
 
 def of_events(events: pa.Array) -> Payloads:
     """The payloads of data events. Control events have none; an empty payload of a delete counts as none."""
-
     is_delete = pc.equal(ask("dbus_opcode", events), "DELETE").fill_null(False)
     is_empty = pc.equal(ask("dbus_value_size", events), 0).fill_null(False)
     values = pc.if_else(

@@ -6,7 +6,6 @@ A row has the metadata columns of a TUPLE topic, one typed column for each colum
     _unexpected_   MAP<STRING, STRING>   the text of each unexpected value: the schema lacks the column or has another type
                                          for it, or the value does not fit (the typed column is NULL then). NULL if there are
                                          no unexpected values
-
     _error_        STRING                `datahub_error`: the first error of the message
 """
 

@@ -6,7 +6,7 @@ Grammar
     log      entry entry …                          a segment file has only entries; so has what producers send
     entry    i64 offset, i32 size, message | batch  `layout.ENTRY`; the magic is byte 16 of either
     message  header  key  value                     magic 0 and 1, `layout.MESSAGE_0`, `MESSAGE_1`; key and value are
-                                                    i32 size and bytes, a negative size is null
+                                                    i32 size and bytes; a negative size means null
     batch    header  record record …                magic 2, `layout.BATCH`
     record   varint size, i8 attributes (0), varlong timestamp delta, varint offset delta,
              varint size, key, varint size, value, varint count, header …
@@ -82,7 +82,7 @@ Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storag
 
 from __future__ import annotations
 
-# Packages that share a name with a function are loaded first: a later import would put the package in its place.
+# Import packages that share a name with a function first: a later import would replace the function by the package.
 from sparkwire.kafka import cluster as _cluster  # noqa: F401
 from sparkwire.kafka import write as _write  # noqa: F401
 from sparkwire.kafka.api import check, cluster, picture, write

@@ -1,11 +1,11 @@
-"""Restore topics: tables as partition directories that a broker starts on; and a cluster as tables.
+"""Restore topics: write tables as partition directories with which a broker can start. Read a cluster as tables.
 
     import sparkwire
 
     sparkwire.kafka.write(df, "/restored", compression="zstd")
     print(sparkwire.kafka.check("/restored"))
 
-``df.write.format("kafka_log")`` writes the same, of rows that are in order already. The guide is docs/guide/way-back.md.
+``df.write.format("kafka_log")`` writes the same files from rows that are already in order. docs/guide/way-back.md is the guide.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Offsets = int | str | Mapping[str, Mapping[int | str, int]]
 
 
 class WriteOptions(TypedDict, total=False):
-    """The options of ``df.write.format("kafka_log")``, as `write` takes them; sizes may have a unit (``"128m"``)."""
+    """The options of `write`, those of ``df.write.format("kafka_log")``. A size may have a unit (``"128m"``)."""
 
     topic: str
     partition: int | str
@@ -65,32 +65,32 @@ def write(
     tasks: int | None = None,
     **options: Unpack[WriteOptions],
 ) -> None:
-    """Order rows and write them as partition directories; each log starts and ends where the source log does.
+    """Order rows and write them as partition directories. Each log starts and ends at the same offsets as the source log.
 
     Parameters
     ----------
     df
         columns topic, partition, offset, timestamp or timestamp_ms [ms since epoch], key, value, headers. Topic and partition
-        may be options; all but the offset may be missing. Read records of transactions with ``isolationLevel``
+        may be options; only the offset is required. If the source has transactions, read it with ``isolationLevel``
         ``read_committed``
     path
-        the directory, local or by URI
+        the directory, a local path or a URI
     mode
         ``append`` writes after the last offset of a partition. ``overwrite`` replaces each partition of the rows completely.
         ``errorifexists`` fails if a partition has records
     order
-        with ``offsets="assign"`` the columns that number the rows of a partition: by default the timestamp
+        columns by which ``offsets="assign"`` numbers the rows of a partition; by default the timestamp
     tasks
-        how many write, each a range of the rows in order; by default as many as Spark makes of a sort
+        number of tasks that write, each a range of the ordered rows; by default the number of partitions of Spark's sort
     options
-        of ``df.write.format("kafka_log")``: compression, batchBytes, segmentBytes, indexIntervalBytes, leaderEpoch, offsets,
-        startingOffset, sourcePath, startOffset, endOffset, timestampType, maxMessageBytes. With ``sourcePath``, the log that
-        you have read, a partition without remaining rows becomes empty; without it, it stays as it is
+        options of ``df.write.format("kafka_log")``: compression, batchBytes, segmentBytes, indexIntervalBytes, leaderEpoch,
+        offsets, startingOffset, sourcePath, startOffset, endOffset, timestampType, maxMessageBytes. ``sourcePath`` is the log
+        that you have read. With it, a partition that has no rows left becomes empty; without it, the partition stays unchanged
 
     Raises
     ------
     ValueError
-        if a column or an option is wrong. A wrong row fails the query, which then writes nothing.
+        if a column or an option is wrong. A wrong row fails the query, and nothing is written.
 
     Examples
     --------
@@ -110,21 +110,21 @@ def _text(value: object) -> str:
 
 
 def check(path: str, *, clean: bool | None = None) -> Report:
-    """Report what a broker would do at its start with the partition directories in a directory. Changes nothing.
+    """Report what a broker that starts would do with the partition directories in a directory. It changes no files.
 
     Parameters
     ----------
     path
-        the directory, as a broker's ``log.dirs`` names it, or one partition's
+        a directory of a broker's ``log.dirs``, or the directory of one partition
     clean
-        whether the broker had a clean shutdown: it then trusts the files; otherwise it verifies every batch. By default as the
-        directory says.
+        whether the broker had a clean shutdown. If so, it trusts the files; otherwise it verifies every batch. By default, a
+        file in the directory determines this.
 
     Returns
     -------
     Report
-        its ``findings``, in the order of partitions and files: what the broker would ``reject``, take for a ``stray``,
-        ``truncate``, ``delete``, ``rebuild``, ``restore`` or ``serve`` though it is wrong; printed, a line each
+        its ``findings``, in the order of partitions and files: files that the broker would ``reject``, treat as a ``stray``,
+        ``truncate``, ``delete``, ``rebuild``, ``restore``, or ``serve`` although they are wrong. ``print`` shows a line for each
 
     Raises
     ------
@@ -147,34 +147,35 @@ def cluster(
     at: int | datetime | None = None,
     **options: Unpack[ClusterOptions],
 ) -> Cluster:
-    """A cluster (KRaft) from its directories: who owns which topic, where partitions are, who may read them, how far groups are.
+    """Read the metadata of a KRaft cluster from its directories: topics, partitions, ACLs, positions of consumer groups, and
+    more.
 
     Parameters
     ----------
     spark
         the session that reads
     path
-        a directory of ``log.dirs`` of a controller or a broker, or a copy of one; or several, of several brokers. Of their
-        metadata that is taken which has come furthest
+        a directory of ``log.dirs`` of a controller or a broker, or a copy of one; or a list of such directories of several
+        brokers. It reads the metadata log with the largest offset
     at
-        as it was after the record of this offset of `__cluster_metadata`, or at this time; by default as it is now. Groups and
-        transactions follow a time, segments are those of now
+        the offset of a record of `__cluster_metadata`, or a time: the state after that record or at that time. By default, the
+        current state. Groups and transactions support a time only; segments are always the current ones
     options
-        of ``spark.read.format("kafka_log")``: ``remotePath``, the bucket to which brokers have moved segments, and
+        options of ``spark.read.format("kafka_log")``: ``remotePath``, the bucket to which brokers have moved segments, and
         ``encryptionKeys``
 
     Returns
     -------
     Cluster
         DataFrames: ``brokers``, ``topics``, ``partitions``, ``configs``, ``acls``, ``users``, ``quotas``, ``features``,
-        ``groups``, ``transactions``, ``segments``. Secrets are not in them.
+        ``groups``, ``transactions``, ``segments``. They contain no secrets.
 
     Raises
     ------
     FileNotFoundError
-        when a table of the metadata is requested, and no directory has any.
+        if you access a table of the metadata, and no directory has metadata.
     ValueError
-        where what was before the log has been deleted without a whole snapshot, or a record cannot be read.
+        if older records of the log were deleted and no complete snapshot replaces them, or a record cannot be read.
 
     Examples
     --------
@@ -187,28 +188,28 @@ def cluster(
 
 
 def picture(path: str, *, topic: str | None = None, partition: int | None = None, **options: object) -> Picture:
-    """A partition as a picture: its bytes, times, tiers, codecs, transactions, epochs, gaps and corruption over its offsets.
+    """Draw a partition: its bytes, times, tiers, codecs, transactions, epochs, gaps and corruption over its offsets.
 
-    Made from the headers of batches alone, in this process. Needs the extra ``picture``.
+    It reads only the headers of batches, in this process. It needs the extra ``picture``.
 
     Parameters
     ----------
     path
-        a partition's directory, a broker's, a bucket of tiered storage
+        the directory of a partition or a broker, or a bucket of tiered storage
     topic, partition
-        which one, where there are several
+        the partition to draw, if there are several
     options
-        of ``spark.read.format("kafka_log")``: remotePath, encryptionKeys, startingOffset, endingOffset
+        options of ``spark.read.format("kafka_log")``: remotePath, encryptionKeys, startingOffset, endingOffset
 
     Returns
     -------
     Picture
-        a notebook shows it, ``save`` writes it to a file, ``figure`` is matplotlib's
+        the picture. A notebook shows it, ``save`` writes it to a file, ``figure`` is the matplotlib figure
 
     Raises
     ------
     ValueError
-        where that is not one partition.
+        if the arguments do not select exactly one partition.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Kernels that write messages and record batches: the reverse of `parse`.
 
-It measures sizes first, so every byte goes to its place at once. Only the output of a codec comes from elsewhere, because its
-size is not known before.
+They measure sizes first, so that they write every byte directly to its position. Only compressed payloads come as bytes,
+because their size is unknown before compression.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PRODUCER_EPOCH = layout.BATCH["producer_epoch"].offset
 _BASE_SEQUENCE = layout.BATCH["base_sequence"].offset
 _COUNT = layout.BATCH["record_count"].offset
 
-# What a batch says without a producer's state: of producer, its epoch and sequence.
+# Producer id, epoch and sequence of a batch without a producer's state.
 _NOBODY = -1
 
 _AHEAD = 4096  # [bytes]
@@ -58,7 +58,7 @@ _LINE = 64  # [bytes]
 
 
 class RecordsToWrite(NamedTuple):
-    """Records, an item each, and their headers."""
+    """Records, with an item for each record, and their headers."""
 
     offset: Ints
     timestamp: Ints
@@ -72,14 +72,14 @@ class RecordsToWrite(NamedTuple):
 
 
 class Sets(NamedTuple):
-    """Which records go into which set, an item for each set."""
+    """The records of each set, with an item for each set."""
 
     first: Ints
     last: Ints
     magic: npt.NDArray[np.int8]
     codec: npt.NDArray[np.int8]
     log_append_time: npt.NDArray[np.bool_]
-    """whose timestamps are a broker's; each of a set is then the same"""
+    """whether the broker sets the timestamp; all records of a set then have the same"""
     leader_epoch: npt.NDArray[np.int32]
     """-1 for none"""
 
@@ -89,7 +89,7 @@ class Sets(NamedTuple):
 
 @kernel
 def measure_sets(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) -> None:
-    """Size of each set's records before compression; ``bodies`` gets that of each record of magic 2 [bytes]."""
+    """Size of each set's records before compression; ``bodies`` gets the size of each record of magic 2 [bytes]."""
     for row in range(sizes.size):
         total = int64(0)
         first = sets.first[row]
@@ -105,7 +105,7 @@ def measure_sets(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints)
 
 @kernel
 def bound_records(records: RecordsToWrite, sizes: Ints) -> None:
-    """What each record takes at most, whichever batch it is in [bytes]."""
+    """The largest possible size of each record, in any batch [bytes]."""
     for i in range(sizes.size):
         body = _record_size(records, i, i) + layout.LONGEST_DELTAS
         sizes[i] = varint_size(body) + body
@@ -113,7 +113,7 @@ def bound_records(records: RecordsToWrite, sizes: Ints) -> None:
 
 @kernel
 def _record_size(records: RecordsToWrite, i: int, base: int) -> int:
-    """Of record ``i`` in a batch whose first one is ``base``, without its length."""
+    """Size of record ``i`` without its length field, in a batch whose first record is ``base`` [bytes]."""
     first, last = records.headers[i], records.headers[i + 1]
     total = 1 + varint_size(records.timestamp[i] - records.timestamp[base])
     total += varint_size(records.offset[i] - records.offset[base]) + varint_size(last - first)
@@ -136,7 +136,7 @@ def _field_size(fields: Spans, i: int) -> int:
 def put_messages(
     out: Bytes, offsets: npt.NDArray[np.int32], magic: npt.NDArray[np.int8], timestamp: Ints, key: Spans, value: Spans
 ) -> None:
-    """Write one message a row, from its CRC on."""
+    """Write one message for each row, from its CRC on."""
     for row in range(magic.size):
         if offsets[row] < offsets[row + 1]:
             _put_message(out, int64(offsets[row]), magic[row], layout.NONE, timestamp[row], key, value, row)
@@ -153,7 +153,7 @@ def _put_message(
 
 @kernel
 def _put_wrapper(out: Bytes, pos: int, magic: int, attributes: int, timestamp: int, payload: Spans, i: int) -> int:
-    """A message without a key whose value is a compressed set."""
+    """Write a message without a key whose value is a compressed set."""
     at = _put_message_header(out, pos, magic, attributes, timestamp)
     store_i32(out, at, np.int32(-1), False)
     return _sealed_message(out, pos, _put_sized(out, at + layout.LENGTH, payload, i))
@@ -199,7 +199,7 @@ def _sealed_message(out: Bytes, pos: int, end: int) -> int:
 def put_sets(
     out: Bytes, offsets: npt.NDArray[np.int32], sets: Sets, records: RecordsToWrite, bodies: Ints, payloads: Spans
 ) -> None:
-    """Write one set a row; ``payloads`` has what the compressed ones hold."""
+    """Write one set for each row; ``payloads`` has the compressed payloads."""
     for row in range(sets.magic.size):
         pos = int64(offsets[row])
         if pos == offsets[row + 1]:
@@ -243,9 +243,9 @@ def _put_entry(out: Bytes, pos: int, offset: int, end: int) -> None:
 
 @kernel
 def put_section(out: Bytes, pos: int, row: int, sets: Sets, records: RecordsToWrite, bodies: Ints) -> int:
-    """Write the records of a set: what follows a batch's header, the message set of magic 0 and 1; the position after it."""
+    """Write the records of a set: the part after a batch's header, or the message set of magic 0 and 1. Return its end."""
     first, magic = sets.first[row], sets.magic[row]
-    # Compressed messages of magic 1 count from 0, their wrapper has the absolute offset.
+    # Compressed messages of magic 1 count from 0; their wrapper has the absolute offset.
     base = records.offset[first] if magic == 1 and sets.codec[row] != layout.NONE else int64(0)
     attributes = _attributes(sets, row, layout.NONE)
     for i in range(first, sets.last[row]):

@@ -17,19 +17,19 @@ from sparkwire.kernels import Bytes, field_reader, i8, int64, kernel, variant_of
 
 Bools = npt.NDArray[np.bool_]
 
-# Which layout a header has: by its magic, or none known.
+# The layouts of headers, by magic; the last is for an unknown magic.
 MAGIC_0, MAGIC_1, MAGIC_2, UNKNOWN = range(4)
 
 
 class HeaderFields(NamedTuple):
-    """The fields of headers, an item each, 0 where a header lacks the field or its bytes."""
+    """The fields of headers, with an item for each header; 0 if a header lacks the field or its bytes."""
 
     offset: npt.NDArray[np.int64]
     magic: npt.NDArray[np.int8]
     crc: npt.NDArray[np.int64]
     attributes: npt.NDArray[np.int16]
     timestamp: npt.NDArray[np.int64]
-    """of a message; of a batch the largest"""
+    """timestamp of a message, or largest timestamp of a batch"""
     last_offset_delta: npt.NDArray[np.int32]
     base_timestamp: npt.NDArray[np.int64]
     partition_leader_epoch: npt.NDArray[np.int32]
@@ -43,7 +43,7 @@ _OF_BATCH = ["max_timestamp" if name == "timestamp" else name for name in Header
 _VARIANTS = (
     *(variant_of(table, HeaderFields._fields) for table in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1)),
     variant_of(layout.BATCH, _OF_BATCH),
-    # Of an unknown magic only what is before it can be read, and itself.
+    # For an unknown magic, only the magic and the fields before it can be read.
     variant_of(
         layout.BATCH, [name if name in layout.ENTRY.places or name == "magic" else "" for name in HeaderFields._fields]
     ),
@@ -57,14 +57,14 @@ _read_fields = field_reader(_VARIANTS)
 
 
 class HeaderBlock(NamedTuple):
-    """Some entries and their headers."""
+    """A block of entries and their headers."""
 
     frames: FrameBlock
     fields: HeaderFields
     variant: npt.NDArray[np.int8]
 
     def part(self, start: int, stop: int) -> HeaderBlock:
-        """Its entries from ``start`` to before ``stop``, the memory shared."""
+        """Its entries from ``start`` to before ``stop``, without copying."""
         return HeaderBlock(part(self.frames, start, stop), part(self.fields, start, stop), self.variant[start:stop])
 
 
@@ -76,14 +76,14 @@ def header_block(data: Bytes, frames: FrameBlock) -> HeaderBlock:
 
 
 def header_room(frames: FrameBlock) -> HeaderBlock:
-    """Room for the headers of a block's entries."""
+    """Empty arrays for the headers of a block's entries."""
     entries = len(frames.begin)
     return HeaderBlock(frames, arrays(HeaderFields, entries), empty(entries, np.int8))
 
 
 @kernel
 def read_headers(data: Bytes, block: HeaderBlock, start: int, stop: int) -> None:
-    """The headers of entries, as far as their reach."""
+    """Read the headers of entries, as far as `FrameBlock.reach` allows."""
     frames, fields = block.frames, block.fields
     for i in range(start, stop):
         begin, reach = int64(frames.begin[i]), int64(frames.reach[i])
@@ -94,13 +94,13 @@ def read_headers(data: Bytes, block: HeaderBlock, start: int, stop: int) -> None
 
 
 class Nullable(NamedTuple):
-    """Values and whether they are there."""
+    """Values, and whether each is valid (not NULL)."""
 
     values: npt.NDArray[Any]
     valid: Bools
 
     def unless(self, value: int) -> Nullable:
-        """Without those that equal ``value``."""
+        """The column with NULL instead of ``value``."""
         return Nullable(self.values, self.valid & (self.values != value))
 
 
@@ -109,7 +109,7 @@ def _joined(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 class BatchHeaders:
-    """The headers of a column's entries, an item for each entry."""
+    """The headers of a column's entries, with an item for each entry."""
 
     def __init__(self, source: Binary, blocks: Sequence[HeaderBlock]) -> None:
         self.source = source
@@ -137,13 +137,13 @@ class BatchHeaders:
 
     @cached_property
     def is_message(self) -> Bools:
-        """Magic 0 or 1."""
+        """Whether the magic is 0 or 1."""
         message: Bools = self.variant < MAGIC_2
         return message
 
     @cached_property
     def position(self) -> npt.NDArray[np.int32]:
-        """From the row's start [bytes]."""
+        """Position from the row's start [bytes]."""
         return (self.frames.begin - self.source.offsets[self.frames.row]).astype(np.int32)
 
     @cached_property
@@ -152,19 +152,19 @@ class BatchHeaders:
 
     @cached_property
     def codec(self) -> Nullable:
-        """The codec, known or not."""
+        """The codec as stored, which may be unknown."""
         return Nullable((self.attributes.values & layout.CODEC_MASK).astype(np.int8), self.attributes.valid)
 
     @cached_property
     def known_codec(self) -> npt.NDArray[np.int8]:
-        """The codec, -1 where it is unknown or missing."""
+        """The codec, -1 if it is unknown or missing."""
         of_magic = np.array([*READABLE, 0])[np.where(self.is_message | self.is_batch, self.variant, -1)]
         known = self.codec.valid & (of_magic >> self.codec.values & 1 == 1)
         return np.where(known, self.codec.values, np.int8(-1))
 
     @cached_property
     def is_wrapper(self) -> Bools:
-        """A message of magic 0 or 1 whose value is a set of others."""
+        """Whether the entry is a message of magic 0 or 1 whose value is a set of messages."""
         wrapper: Bools = self.is_message & self.codec.valid & (self.codec.values > 0)
         return wrapper
 
@@ -173,7 +173,7 @@ class BatchHeaders:
         return Nullable(self.is_batch & (self.attributes.values & bit != 0), self.is_message | self.attributes.valid)
 
     def may_have(self, bit: int) -> bool:
-        """Whether any entry may have a bit of a batch's attributes; False is certain, and soon said."""
+        """Whether any entry may have a bit of a batch's attributes. It is a fast check: False is certain, True is not."""
         return any(bool((block.fields.attributes & bit).any()) for block in self._blocks)
 
     def is_transactional(self) -> Nullable:
@@ -184,7 +184,7 @@ class BatchHeaders:
 
     @cached_property
     def timestamp_type(self) -> npt.NDArray[np.int8]:
-        """0 create time, 1 log append time; -1 in magic 0 or where it is missing."""
+        """0 create time, 1 log append time; -1 in magic 0 or if it is missing."""
         late = self.attributes.values & layout.LOG_APPEND_TIME != 0
         there = self.attributes.valid & (self.variant != MAGIC_0)
         return np.where(there, late.astype(np.int8), np.int8(-1))
@@ -194,6 +194,6 @@ class BatchHeaders:
 
     @cached_property
     def last_offset(self) -> Nullable:
-        """Of the entry's last record: as stored in magic 0 and 1, the first offset and a delta in magic 2."""
+        """Offset of the entry's last record: as stored in magic 0 and 1, the first offset plus a delta in magic 2."""
         offset, delta = self.field("offset"), self.field("last_offset_delta")
         return Nullable(offset.values + delta.values, self.is_message | delta.valid)

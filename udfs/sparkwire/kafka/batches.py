@@ -1,4 +1,4 @@
-"""``kafka_batches``: a row for each entry, from its header alone, without decompressing."""
+"""``kafka_batches``: a row for each entry, from its header, without decompression."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Batches(BatchHeaders):
 
 
 def nullable(column: Nullable) -> pa.Array:
-    """A column of Arrow."""
+    """An Arrow column of the values."""
     return primitive(np.ascontiguousarray(column.values), column.valid)
 
 
 def _field(name: str) -> Column[Batches]:
-    """A column that is a field of the header, with the type and the doc of its layout."""
+    """A column for a field of the header, with the type and the doc from its layout."""
     field = BATCH[name].field
     return Column(
         name, field.sql, f"{field.doc[0].upper()}{field.doc[1:]}.", lambda batches: nullable(batches.field(name))
@@ -47,7 +47,7 @@ def scan_batches(data: pa.Array) -> Batches:
 
 
 def batches_of(source: Binary, frames: Iterable[FrameBlock]) -> Batches:
-    """The same of framed entries."""
+    """The entries that framing has found."""
     return Batches(source, [header_block(source.data, block) for block in frames])
 
 
@@ -57,27 +57,27 @@ BATCHES: Final = ColumnTable["Batches"]()
 
 @BATCHES.column("INT")
 def position(batches: Batches) -> pa.Array:
-    """Where the entry begins in the bytes given [bytes]."""
+    """Position of the entry in the log bytes [bytes]."""
     return primitive(batches.position)
 
 
 @BATCHES.column("INT")
 def size(batches: Batches) -> pa.Array:
-    """Of the whole entry with its offset and size field [bytes]; NULL for bytes that are no credible entry."""
+    """Size of the whole entry, including its offset and size field [bytes]; NULL for bytes that are not a credible entry."""
     sizes = (batches.frames.stop - batches.frames.begin).astype(np.int32)
     return primitive(sizes, batches.frames.whole)
 
 
 @BATCHES.column("BIGINT")
 def base_offset(batches: Batches) -> pa.Array:
-    """Offset of the first record; NULL for a compressed message of magic 0 or 1, which has it only inside."""
+    """Offset of the first record; NULL for a compressed message of magic 0 or 1, whose header does not have it."""
     offset = batches.field("offset")
     return primitive(offset.values, offset.valid & ~batches.is_wrapper)
 
 
 @BATCHES.column("BIGINT")
 def last_offset(batches: Batches) -> pa.Array:
-    """Offset of the last record written, which compaction may have removed."""
+    """Offset of the last record that was written; compaction may have removed that record."""
     return nullable(batches.last_offset)
 
 
@@ -113,19 +113,19 @@ def timestamp_type(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BIGINT")
 def base_timestamp_ms(batches: Batches) -> pa.Array:
-    """The base of the records' timestamps, also if it is a delete horizon [ms since epoch]."""
+    """Base of the records' timestamps, which may also be a delete horizon [ms since epoch]."""
     return nullable(batches.field("base_timestamp").unless(NO_TIMESTAMP))
 
 
 @BATCHES.column("BIGINT")
 def max_timestamp_ms(batches: Batches) -> pa.Array:
-    """Largest timestamp of the batch; that of the message in magic 1 [ms since epoch]."""
+    """Largest timestamp of the batch; in magic 1, the timestamp of the message [ms since epoch]."""
     return nullable(batches.max_timestamp())
 
 
 @BATCHES.column("INT")
 def record_count(batches: Batches) -> pa.Array:
-    """Records left in it; 1 for a plain message, NULL for a compressed one of magic 0 or 1."""
+    """Number of records that the batch still has; 1 for a plain message, NULL for a compressed message of magic 0 or 1."""
     count = batches.field("record_count")
     plain = batches.is_message & batches.codec.valid & ~batches.is_wrapper
     return primitive(np.where(plain, np.int32(1), count.values), count.valid | plain)
@@ -136,7 +136,7 @@ BATCHES.extend(map(_field, ("partition_leader_epoch", "producer_id", "producer_e
 
 @BATCHES.column("INT")
 def last_sequence(batches: Batches) -> pa.Array:
-    """Sequence of the last record written, -1 for none; after 2^31 - 1 comes 0."""
+    """Sequence of the last record that was written, -1 for none; 0 follows 2^31 - 1."""
     base, delta = batches.field("base_sequence"), batches.field("last_offset_delta")
     last = base.values.astype(np.int64) + delta.values
     last = np.where(last > 2**31 - 1, last - 2**31, last)
@@ -145,26 +145,26 @@ def last_sequence(batches: Batches) -> pa.Array:
 
 @BATCHES.column("BOOLEAN")
 def is_transactional(batches: Batches) -> pa.Array:
-    """Whether it belongs to a transaction."""
+    """Whether the batch belongs to a transaction."""
     return nullable(batches.is_transactional())
 
 
 @BATCHES.column("BOOLEAN")
 def is_control(batches: Batches) -> pa.Array:
-    """Whether brokers wrote its records, such as a transaction's end."""
+    """Whether it is a control batch, which a broker writes, for example at the end of a transaction."""
     return nullable(batches.is_control())
 
 
 @BATCHES.column("BIGINT")
 def delete_horizon_ms(batches: Batches) -> pa.Array:
-    """From when on compaction may remove its tombstones; NULL where none is set [ms since epoch]."""
+    """Time from which on compaction may remove the batch's tombstones; NULL if none is set [ms since epoch]."""
     base = batches.field("base_timestamp")
     return primitive(base.values, base.valid & batches.flag(DELETE_HORIZON).values)
 
 
 @BATCHES.column("STRING")
 def error(batches: Batches) -> pa.Array:
-    """Why the entry cannot be read; NULL for a valid one."""
+    """Why the entry cannot be read; NULL for a valid entry."""
     errors = batches.frames.error
     unknown = (errors == OK) & batches.codec.valid & (batches.known_codec < 0)
     return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), errors), ERRORS)

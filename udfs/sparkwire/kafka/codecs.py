@@ -1,6 +1,7 @@
-"""Kafka's codecs, a row each: readers, writers, pictures and pages of compressed records use this table.
+"""The table of Kafka's codecs, for readers, writers, pictures and the documentation.
 
-A codec that has no decoder, or is none of an entry's magic, is UNKNOWN_CODEC; one without an encoder is not written.
+An entry whose codec has no decoder, or is not a codec of the entry's magic, is UNKNOWN_CODEC. A codec without an encoder cannot
+be written.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ from sparkwire.kafka import compress, framings
 from sparkwire.kafka.layout import CODEC_MASK
 
 Plan = Callable[..., int]
-"""a kernel of `framings`: which blocks a payload has"""
+"""a kernel of `framings` that finds the blocks of a payload"""
 Decoder = Callable[[memoryview, memoryview], int]
-"""decompress a block into memory: how many bytes it has become; raises cramjam.DecompressionError"""
+"""decompresses a block into memory and returns its decompressed size [bytes]; raises cramjam.DecompressionError"""
 Encoder = Callable[[memoryview, int, int], bytes]
-"""a payload out of records, a level and a magic"""
+"""compresses records, with a level and a magic, to a payload"""
 
 
 class Codec(NamedTuple):
-    """What there is to know of a codec."""
+    """A codec, with its functions and properties."""
 
     id: int
-    """the three low bits of an entry's attributes"""
+    """value of the three low bits of an entry's attributes"""
     name: str
     magics: tuple[int, ...]
     """magics whose entries may use it"""
@@ -36,23 +37,23 @@ class Codec(NamedTuple):
     level: int = 0
     """the compression level; 0 for a codec without levels"""
     says_size: bool = False
-    """whether a block states what it becomes"""
+    """whether a block states its decompressed size"""
     is_stream: bool = False
-    """whether a block may become anything: its room is a guess"""
+    """whether the decompressed size of a block has no bound, so that its room is a guess"""
 
 
 def stored_block(source: memoryview, out: memoryview) -> int:
-    """What is not compressed."""
+    """Copy a block that is not compressed."""
     out[: len(source)] = source
     return len(source)
 
 
 def lz4_block(source: memoryview, out: memoryview) -> int:
-    """A block without its size.
+    """Decompress an LZ4 block that has no size field.
 
-    The library takes a block's first four bytes for its size where they can be one, so such a block gets its size first: the
-    room, a multiple of 256. If the block is corrupt, the library reads size and block as one block. That begins with a match
-    before the first byte, so the library rejects it, too.
+    The library treats a block's first four bytes as its size if they are a possible size. So this function puts a size before
+    such a block: the room, a multiple of 256. If the block is corrupt, the library reads size and block as one block. That begins
+    with a match before the first byte, so the library rejects it, too.
     """
     if len(source) < 4 or 0 <= int.from_bytes(source[:4], "little", signed=True) <= len(out):
         return int(cramjam.lz4.decompress_block_into(len(out).to_bytes(4, "little") + bytes(source), out))
@@ -80,32 +81,32 @@ CODECS: Final = (
 BY_ID: Final = {codec.id: codec for codec in CODECS}
 BY_NAME: Final = {codec.name: codec for codec in CODECS}
 NAMES: Final = tuple(BY_ID[id].name if id in BY_ID else f"codec {id}" for id in range(CODEC_MASK + 1))
-"""by id"""
+"""names by id"""
 
 
 def readable(magic: int) -> tuple[Codec, ...]:
-    """The codecs of a magic decompressed here."""
+    """The codecs that the package can decompress in a magic."""
     return tuple(codec for codec in CODECS if codec.decoder is not None and magic in codec.magics)
 
 
 def writable(magic: int = 2) -> tuple[str, ...]:
-    """The names of a magic's codecs written here."""
+    """The names of the codecs that the package can write in a magic."""
     return tuple(codec.name for codec in CODECS if codec.encoder is not None and magic in codec.magics)
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """Names as a sentence has them."""
+    """Names as an English list: a, b or c."""
     return ", ".join(names[:-1]) + f" or {names[-1]}"
 
 
 READ_NAMES: Final = tuple(codec.name for codec in readable(2))
-"""of batches"""
+"""names of the codecs of batches"""
 READABLE: Final = tuple(sum(1 << codec.id for codec in readable(magic)) for magic in (0, 1, 2))
-"""By magic: a bit for each codec decompressed here."""
+"""by magic, a bit for each codec that the package can decompress"""
 
 
 def compressed(codec: int, source: memoryview, magic: int) -> bytes:
-    """What a wrapper or a batch of ``magic`` holds for ``source``."""
+    """The payload of a wrapper or batch of ``magic`` with the records ``source``."""
     row = BY_ID[codec]
     assert row.encoder is not None
     return row.encoder(source, row.level, magic)

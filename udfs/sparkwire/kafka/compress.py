@@ -1,13 +1,13 @@
-"""Compression as Kafka's own clients do it, the reverse of `framings`: the same framing and block sizes. Levels are in `codecs`.
+"""Compress with the framing and block sizes of Kafka's own clients, the reverse of `framings`. `codecs` has the levels.
 
-- gzip: one member without a time, its operating system unknown
+- gzip: one member without a time and with an unknown operating system
 - snappy: xerial framing of version 1, blocks of 32 KiB
 - lz4: one frame of independent blocks of 64 KiB, without content size and checksums; it stores a block that does not shrink.
-  For magic 0 the header's checksum covers the frame's magic, too: wrong, but what its readers expect
+  For magic 0, the header's checksum also covers the frame's magic, which is wrong, but readers of magic 0 expect it
   (KAFKA-3160)
 - zstd: one frame without content size and checksum
 
-Of gzip and lz4 the bytes are those of Kafka's Java client, as long as the libraries compress alike.
+For gzip and lz4, the bytes are the same as from Kafka's Java client, if the libraries compress in the same way.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from collections.abc import Iterator
 
 import cramjam
 
-_GZIP_SYSTEM = 9  # where a member's header names the operating system
+_GZIP_SYSTEM = 9  # position of the operating system in a member's header
 _UNKNOWN_SYSTEM = 255
 
 _XERIAL_HEADER = b"\x82SNAPPY\0" + (1).to_bytes(4, "big") * 2  # version, oldest compatible version
 _SNAPPY_BLOCK = 32 << 10  # [bytes]
 
 _LZ4_HEADER = bytes.fromhex("04224d18 60 40 82")  # magic, flags, block size, checksum of the two
-_LZ4_HEADER_0 = bytes.fromhex("04224d18 60 40 1a")  # the checksum is that of all six
+_LZ4_HEADER_0 = bytes.fromhex("04224d18 60 40 1a")  # the checksum covers all six bytes
 _LZ4_BLOCK = 64 << 10  # [bytes]
 _LZ4_STORED = 1 << 31
 _LZ4_END = bytes(4)
 
 
 def stored(source: memoryview, level: int, magic: int) -> bytes:
-    """As it is."""
+    """No compression."""
     return bytes(source)
 
 
@@ -54,7 +54,7 @@ def lz4(source: memoryview, level: int, magic: int) -> bytes:
 
 def zstd(source: memoryview, level: int, magic: int) -> bytes:
     """One frame."""
-    # In one call the library would know the size, and write it.
+    # In a single call, the library would know the content size and write it.
     encoder = cramjam.zstd.Compressor(level)
     encoder.compress(bytes(source))
     return bytes(encoder.finish())

@@ -1,7 +1,7 @@
-"""A partition as a picture: what is where in its offsets, from the headers of its batches alone.
+"""Draw a partition over its offsets, from the headers of its batches.
 
-Offsets go from left to right, in as many columns as a screen shows. If the batches of a column differ, it shows the most
-serious one: corruption before a gap, an open transaction before an aborted one.
+Offsets go from left to right, in `COLUMNS` columns, about the width of a screen. If the batches of a column differ, the column
+shows the most serious state: corruption before a gap, an open transaction before an aborted one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _READ: Final = (
     "is_control, file, tier, hidden, error"
 )
 _MOST_BORDERS: Final = 200
-"""segments with a border; of more one would see borders alone"""
+"""largest number of segments that are drawn with a border; with more, the borders would hide the bars"""
 _EXACT: Final = 2**52
-"""offsets beyond that are no exact floating-point numbers any more"""
+"""offsets beyond this are not exact as floating-point numbers"""
 _LAST_DATE: Final = 221_845_392_000_000
-"""later ones are not drawn: an axis of dates ends with the year 9999 [ms since epoch]"""
+"""later timestamps are not drawn, because an axis of dates ends with the year 9999 [ms since epoch]"""
 _WIDTH, _HEIGHT = 12.0, 7.0  # [inches]
 _GREY: Final = "#444444"
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Shade(NamedTuple):
-    """What a column may be in a strip, and its colour; a later one hides an earlier one."""
+    """A state of a column in a strip, and its colour. In a list of shades, a later state hides an earlier one."""
 
     name: str
     colour: str
@@ -47,13 +47,13 @@ class Shade(NamedTuple):
 NOTHING: Final = Shade("", "#ffffff")
 TIERS: Final = (NOTHING, Shade("on disk", "#4878a8"), Shade("in the bucket", "#9ab8d4"))
 _CODEC_COLOURS: Final = ("#cfcfcf", "#8d6e63", "#7e9c5a", "#c9a227", "#7a5195", "#3c8d8a", "#b5651d", "#5b6abf")
-"""as many as there can be"""
+"""a colour for each possible codec"""
 CODECS: Final = (NOTHING, *(Shade(codec.name, _CODEC_COLOURS[codec.id]) for codec in readable(2)))
 TRANSACTIONS: Final = (
     NOTHING, Shade("none", "#e4e4e4"), Shade("committed", "#59a14f"), Shade("aborted", "#e15759"), Shade("open", "#f28e2b"),
 )  # fmt: skip
 EPOCHS: Final = ("#b0bec5", "#607d8b")
-"""in turns"""
+"""colours of alternating epochs"""
 FAULTS: Final = (NOTHING, Shade("valid", "#dfeadf"), Shade("gap", "#000000"), Shade("corrupt", "#d7191c"))
 STRIPS: Final = ("tier", "codec", "transactions", "epoch", "corruption")
 
@@ -64,7 +64,7 @@ class DrawnBatches(NamedTuple):
     name: str
     table: pa.Table
     first: Ints
-    """the first offset of each; of bytes that are no batch the last one before them"""
+    """first offset of each batch; for bytes that are not a batch, the last offset before them"""
     last: Ints
 
     def column(self, name: str, default: Any) -> npt.NDArray[Any]:
@@ -72,7 +72,7 @@ class DrawnBatches(NamedTuple):
 
 
 class Picture:
-    """A partition; a notebook shows it, ``save`` writes it to a file."""
+    """A picture of a partition. A notebook shows it, ``save`` writes it to a file."""
 
     def __init__(self, title: str, figure: Any) -> None:
         self.title = title
@@ -83,7 +83,7 @@ class Picture:
         return f"Picture({self.title})"
 
     def save(self, path: str | Path) -> None:
-        """Write it: the name's suffix determines the format (``.png``, ``.svg``, ``.pdf``)."""
+        """Write the picture to a file. The name's suffix determines the format (``.png``, ``.svg``, ``.pdf``)."""
         self.figure.savefig(path)
 
     def _repr_png_(self) -> bytes:
@@ -93,7 +93,7 @@ class Picture:
 
 
 def batches_of(path: str, topic: str | None, partition: int | None, options: dict[str, str]) -> DrawnBatches:
-    """The batches of the one partition requested; ValueError where that is none, or more than one."""
+    """The batches of the selected partition; ValueError if not exactly one partition is selected."""
     query = kafka_log.query({"path": path, "rows": "batches", "columns": _READ, **options})
     of = [("topic", "=", topic)] * (topic is not None) + [("partition", "=", partition)] * (partition is not None)
     tasks = kafka_log.plan(kafka_log.with_filters(query, of))
@@ -101,7 +101,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     if len(names) != 1:
         some = ", ".join(f"{name}-{number}" for name, number in names[:5])
         raise ValueError(
-            f"picture shows one partition: name topic and partition; {path} has {some or 'no batch of it'}"
+            f"picture draws one partition: pass topic and partition; {path} has {some or 'no batches of it'}"
         )
     batches = [batch for task in tasks for batch in kafka_log.read(query, task)]
     table = pa.Table.from_batches(batches, kafka_log.schema(query))
@@ -110,7 +110,9 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
 
 
 def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
-    """The first and last offset of each batch; of one that is corrupt only where they are between its neighbours."""
+    """The first and last offset of each batch. Those of a corrupt batch count only if they are between its neighbours'
+    offsets.
+    """
     base, last = (np.asarray(pc.fill_null(table[name], -1).to_numpy()) for name in ("base_offset", "last_offset"))
     valid = np.asarray(pc.is_null(table["error"]).to_numpy()) & (base >= 0) & (last >= base)
     before = np.maximum.accumulate(np.concatenate([[-1], np.where(valid, last, -1)]))[:-1]
@@ -122,32 +124,32 @@ def _offsets(table: pa.Table) -> tuple[Ints, Ints]:
 
 
 class PictureColumns:
-    """The offsets of a partition cut into the columns of a picture."""
+    """The columns of a picture, and the offsets of a partition in each."""
 
     def __init__(self, batches: DrawnBatches) -> None:
         self.begin = int(batches.first.min()) if len(batches.first) else 0
         self.end = int(batches.last.max(initial=self.begin)) + 1
         self.count = min(COLUMNS, max(1, self.end - self.begin))
         self.origin = self.begin if self.begin > _EXACT else 0
-        """the offset drawn as 0"""
+        """the offset at position 0 of the axis"""
         self._from, self._to = self.of(batches.first), self.of(batches.last)
 
     def of(self, offsets: Ints) -> Ints:
         """The column of each offset."""
         width = self.end - self.begin
         from_begin = offsets - self.begin
-        if width > np.iinfo(np.int64).max // self.count:  # the product has no 64 bits, and a column very many offsets
+        if width > np.iinfo(np.int64).max // self.count:  # the product would overflow 64 bits
             columns = (from_begin / width * self.count).astype(np.int64)
         else:
             columns = from_begin * self.count // width
         return np.clip(columns, 0, self.count - 1)
 
     def drawn(self, offsets: Any) -> Any:
-        """Where offsets are on the axis."""
+        """The positions of offsets on the axis."""
         return offsets - self.origin
 
     def highest(self, kinds: Ints) -> Ints:
-        """Of the batches in each column the highest kind; 0 if none exists."""
+        """The highest kind of the batches in each column; 0 if the column has no batch."""
         heights = np.zeros(self.count, np.int64)
         np.maximum.at(heights, self._from, kinds)
         for k in np.flatnonzero(self._to > self._from):
@@ -156,7 +158,7 @@ class PictureColumns:
         return heights
 
     def total(self, values: Ints) -> npt.NDArray[np.float64]:
-        """The sum in each column; splits a value that spans several among them."""
+        """The sum in each column. The value of a batch that spans several columns is split among them."""
         width = self._to - self._from + 1
         steps = np.zeros(self.count + 1)
         np.add.at(steps, self._from, values / width)
@@ -164,7 +166,7 @@ class PictureColumns:
         return np.cumsum(steps[:-1])
 
     def missing(self, batches: DrawnBatches) -> Ints:
-        """1 in the columns in which offsets are between two batches that neither has."""
+        """1 in the columns that have a gap: offsets between two batches that belong to neither."""
         gaps = np.flatnonzero(batches.first[1:] - 1 > batches.last[:-1])
         sums = np.zeros(self.count, np.int64)
         for k in gaps:
@@ -174,14 +176,14 @@ class PictureColumns:
 
 
 class Strip(NamedTuple):
-    """What each column is, as places in the kinds that there are."""
+    """The state of each column, as an index into ``kinds``."""
 
     kinds: Sequence[Shade]
     columns: Ints
 
 
 def strips(batches: DrawnBatches, columns: PictureColumns) -> dict[str, Strip]:
-    """The rows below the curves, by name, from the top."""
+    """The strips below the curves, by name, from the top."""
     codecs = [kind.name for kind in CODECS]
     named = batches.column("compression", "")
     corrupt = columns.highest(np.where(batches.column("error", "") != "", 3, 1))
@@ -215,7 +217,7 @@ def _epochs(batches: DrawnBatches, columns: PictureColumns) -> Strip:
 
 
 def draw(batches: DrawnBatches) -> Picture:
-    """The picture of a partition."""
+    """Draw the picture of a partition."""
     from matplotlib.dates import ConciseDateFormatter
     from matplotlib.figure import Figure
 
@@ -230,7 +232,7 @@ def draw(batches: DrawnBatches) -> Picture:
     sizes = batches.column("size", 0).astype(np.int64)
     density.stairs(columns.total(sizes) * columns.count / (columns.end - columns.begin), edges, fill=True, color=_GREY)
     density.set_ylabel("bytes\nan offset")
-    # Markers have the broker's clock, records their producer's.
+    # Control batches are left out: they have the broker's time, records have their producer's.
     stamps = np.where(batches.column("is_control", False), 0, np.maximum(batches.column("max_timestamp_ms", -1), 0))
     times = columns.highest(stamps.astype(np.int64))
     known = (times > 0) & (times < _LAST_DATE)
@@ -244,7 +246,7 @@ def draw(batches: DrawnBatches) -> Picture:
 
 
 def _segments(axes: Any, batches: DrawnBatches, columns: PictureColumns) -> str:
-    """Draw a bar for each segment, as wide as its offsets and as high as its bytes; the title."""
+    """Draw a bar for each segment, as wide as its offsets and as high as its size. Return the title."""
     _, starts, of = np.unique(batches.column("file", ""), return_index=True, return_inverse=True)
     sizes = np.zeros(len(starts), np.int64)
     np.add.at(sizes, of, batches.column("size", 0).astype(np.int64))

@@ -1,4 +1,4 @@
-"""Payloads: their position in the entry, and their codec. This module decompresses nothing."""
+"""Locate the payloads of entries, and read their codecs. This module does not decompress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparkwire.kernels import Bytes, Ints, kernel
 
 
 class OffsetRange(NamedTuple):
-    """Which entries to decompress: those that may have records from offset ``first`` to ``last``."""
+    """The entries to decompress: those that may have records from offset ``first`` to ``last``."""
 
     first: int
     last: int
@@ -28,21 +28,21 @@ EVERY_OFFSET = OffsetRange(-(2**63), 2**63 - 1)
 
 
 class EntryPayloads(NamedTuple):
-    """What is in the entries of a block, an item each."""
+    """The payloads of a block's entries, with an item for each entry."""
 
     codec: npt.NDArray[np.int8]
     first: Ints
     last: Ints
-    """its bytes; when decompressed, those in the arena"""
+    """``first`` and ``last`` are the payload's bounds in the data, or in the arena after decompression"""
     inflated: npt.NDArray[np.bool_]
     skipped: npt.NDArray[np.bool_]
-    """whether all its records are outside of the offsets requested"""
+    """whether all its records are outside the selected offsets"""
     rows: npt.NDArray[np.int32]
-    """the parsed form"""
+    """number of rows after parsing"""
 
 
 def payloads_of(data: Bytes, entries: HeaderBlock, selected: OffsetRange) -> EntryPayloads:
-    """The payloads of entries; unreadable entries get their error."""
+    """The payloads of entries. It sets the error of unreadable entries."""
     payloads = arrays(EntryPayloads, len(entries.variant))
     locate(data, entries, selected, payloads, 0, len(entries.variant))
     return payloads
@@ -50,7 +50,7 @@ def payloads_of(data: Bytes, entries: HeaderBlock, selected: OffsetRange) -> Ent
 
 @kernel
 def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryPayloads, start: int, stop: int) -> bool:
-    """The payloads of some of the entries; returns whether any is compressed."""
+    """Locate the payloads of the entries from ``start`` to before ``stop``. Return whether any is compressed."""
     frames, fields = entries.frames, entries.fields
     compressed = False
     for i in range(start, stop):
@@ -71,7 +71,7 @@ def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryP
 
 @kernel
 def _is_outside(fields: HeaderFields, i: int, is_batch: bool, selected: OffsetRange) -> bool:
-    """Whether an entry has no record within the offsets wanted; a wrapper has its last offset only."""
+    """Whether an entry certainly has no record in the selected offsets; the header of a wrapper has only its last offset."""
     first = fields.offset[i]
     last = first + fields.last_offset_delta[i]
     wrapper = not is_batch and fields.attributes[i] & CODEC_MASK != NONE

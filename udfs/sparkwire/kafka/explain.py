@@ -73,7 +73,7 @@ def _log(dump: Dump, data: bytes) -> None:
     blocks = (header_block(source.data, block) for block in frame_blocks(framing_of(source)))
     payloads = ((block, payloads_of(source.data, block, EVERY_OFFSET)) for block in blocks)
     inflated, number = 0, 0
-    for opened in chain.from_iterable(inflater.opened(source, *block) for block in payloads):
+    for opened in chain.from_iterable(inflater.decompressed(source, *block) for block in payloads):
         frames = opened.entries.frames
         for i in range(len(frames.begin)):
             begin, stop, variant = int(frames.begin[i]), int(frames.stop[i]), int(opened.entries.variant[i])

@@ -1,4 +1,4 @@
-"""Files of entries of one width, one after the other: read by their layout table."""
+"""Read files that consist of entries of a fixed size, by their layout table."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from sparkwire.core.column import binary_of, empty, lists, primitive
 from sparkwire.kernels import Bytes, Ints, field_reader, kernel, variant_of
 
 EntryFields = dict[str, npt.NDArray[Any]]
-"""A column for each field of the table."""
+"""a column for each field of the table"""
 
 
 def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], EntryFields]:
-    """``read(data, starts, sizes)``: the fields of the entries ``data[start:start + size]``, 0 where one is too short."""
+    """A function ``read(data, starts, sizes)`` for the fields of the entries ``data[start:start + size]``.
+
+    A field is 0 if its entry is too short.
+    """
     places = list(table.places.values())
     read_fields = field_reader([variant_of(table, list(table.places))])
 
@@ -40,7 +43,7 @@ class Entries(NamedTuple):
     """The entries of a column of files."""
 
     ends: npt.NDArray[np.int32]
-    """those of each file, from 0 on"""
+    """the end of each file's entries; item 0 is 0"""
     fields: EntryFields
 
     def lists(self, entries: pa.Array) -> pa.Array:
@@ -48,14 +51,14 @@ class Entries(NamedTuple):
 
 
 def stored(name: str) -> Callable[[Entries], pa.Array]:
-    """The accessor of a field that every entry has."""
+    """The accessor of a field that is never NULL."""
     return lambda entries: primitive(entries.fields[name])
 
 
 def spread(firsts: Ints, counts: Ints, width: int) -> tuple[npt.NDArray[np.int32], Ints]:
-    """Where the rows end in a column of entries, and where each entry begins [bytes].
+    """The ends of the rows in a column of entries, and the position of each entry [bytes].
 
-    Row ``i`` has ``counts[i]`` entries, the first of them at ``firsts[i]``.
+    Row ``i`` has ``counts[i]`` entries, the first at ``firsts[i]``.
     """
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     within = np.arange(ends[-1]) - np.repeat(ends[:-1], counts)
@@ -63,7 +66,7 @@ def spread(firsts: Ints, counts: Ints, width: int) -> tuple[npt.NDArray[np.int32
 
 
 def entries_scan(table: Layout) -> Callable[[pa.Array], Entries]:
-    """The scan of files that are nothing but entries; bytes after the last complete one have no effect."""
+    """The scan of files that consist of entries. Bytes after the last complete entry are ignored."""
     read = entry_reader(table)
 
     def scan(data: pa.Array) -> Entries:

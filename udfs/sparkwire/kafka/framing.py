@@ -1,11 +1,11 @@
-"""Framing: where each entry of log bytes begins, where the next one does, and what is wrong with it.
+"""Framing: the position, the end and the error of each entry of log bytes.
 
-A row of a column is log bytes. The size of an entry leads to the next entry. If a size cannot be right, the next entry is at
-the first position with a complete entry and a right checksum, if any. If only the checksum or the magic is wrong, the size
-counts, unless
+A row of a column contains log bytes. An entry's size determines the position of the next entry. If the size is impossible, the
+next entry is at the first position with a complete entry and a valid checksum, if any. If only the checksum or the magic is
+wrong, the size is used, except in two cases:
 
-- no valid entry begins where it ends, but one begins before: the size was too large, or
-- nothing like an entry begins where it ends, but a valid entry follows later: the size was too small.
+- no valid entry begins at the entry's end, but one begins before it: the size is too large;
+- nothing like an entry begins at the entry's end, but a valid entry follows later: the size is too small.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from sparkwire.kernels.checksums.crc import CRC32, CRC32C
 from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_crc, range_sums
 
 BLOCK_ENTRIES = 1 << 14
-EVERYTHING = 1 << 62  # more bytes than there are
+EVERYTHING = 1 << 62  # more bytes than any column has
 
-# What a wrong checksum is: not looked for, but to find the way after other corruption; an error; none where the size of its
-# entry is right, as a wrong one would hide what follows; with any other corruption the end. Or they have been found before.
+# How framing handles checksums.
+# IGNORED: it computes them only to resume after other corruption. REPORTED: a wrong one is an error.
+# BELIEVED: a wrong one is no error if the entry's size is right; a wrong size would hide the entries after it.
+# THE_END: framing ends at any corruption. GIVEN: another framing has found the entries.
 IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
 _SIZE_AT = layout.ENTRY["size"].offset
@@ -40,77 +42,77 @@ _BATCH_COVERED = layout.BATCH["crc"].end
 
 
 class FrameBlock(NamedTuple):
-    """Some entries that follow each other, an item each. Positions count from the start of the column's data."""
+    """Consecutive entries, with an item for each. Positions count from the start of the column's data."""
 
     row: npt.NDArray[np.int32]
     begin: Ints
     stop: Ints
-    """where the next entry begins, or the row ends"""
+    """position of the next entry, or end of the row"""
     reach: npt.NDArray[np.int32]
-    """size of its readable header [bytes]; 0 for none"""
+    """size of the readable header [bytes]; 0 for none"""
     whole: npt.NDArray[np.bool_]
-    """whether ``stop`` is where its size says"""
+    """whether ``stop`` follows from the entry's size"""
     error: npt.NDArray[np.int8]
 
 
 class EntrySums(NamedTuple):
-    """What a search for valid entries keeps of the current row."""
+    """Checksums of the current row, which make a search for valid entries fast."""
 
     message: RangeSums
     batch: RangeSums
 
 
 def entry_sums(row: int, longest: int) -> EntrySums:
-    """For the row that begins at ``row``, and others of up to ``longest`` bytes."""
+    """The sums for the row that begins at ``row``, and for other rows of up to ``longest`` bytes."""
     return EntrySums(range_sums(CRC32, row, longest), range_sums(CRC32C, row, longest))
 
 
-# What `Framing.progress` holds: the row, the position in the column's data, where the last search for a valid entry ended
-# and the last row with corruption, -1 before any.
-_ROW, POSITION, _FOUND, _DAMAGED = range(4)
+# Items of `Framing.progress`: the row, the position in the column's data, the result of the last search for a valid entry, and
+# the last corrupt row. The last two are -1 at the beginning.
+_ROW, POSITION, _NEXT_ENTRY, _CORRUPT_ROW = range(4)
 
 
 class Framing(NamedTuple):
-    """A column whose entries are found, and how far that has come."""
+    """A column whose entries are being found, and the progress."""
 
     data: Bytes
     offsets: Ints
     wrong_crc: int
-    """what a wrong checksum is"""
+    """how framing handles checksums: IGNORED, REPORTED, BELIEVED, THE_END or GIVEN"""
     progress: Ints
     sums: EntrySums
     given: FrameBlock
-    """the entries, one a row, where they have been found before"""
+    """the entries, one for each row, if ``wrong_crc`` is GIVEN"""
 
     @property
     def position(self) -> int:
-        """Where the next entry begins."""
+        """Position of the next entry."""
         return int(self.progress[POSITION])
 
     @property
     def most_entries(self) -> int:
-        """Of the next block, 0 at the end."""
+        """Largest possible number of entries in the next block, 0 at the end."""
         if self.progress[_ROW] == len(self.offsets) - 1:
             return 0
         return min(BLOCK_ENTRIES, int(self.offsets[-1]) - self.position)
 
 
 def framing_of(source: Binary, wrong_crc: int = REPORTED) -> Framing:
-    """Before the first entry of a column."""
+    """The state before the first entry of a column."""
     first = int(source.offsets[0])
     progress = np.array([0, first, -1, -1], np.int64)
-    # One type of offsets: the kernel does not compile again for the other.
+    # All offsets get one type, so that the kernel compiles only once.
     offsets = source.offsets.astype(np.int64, copy=False)
     return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest), arrays(FrameBlock, 0))
 
 
 def framing_of_row(data: Bytes, wrong_crc: int) -> Framing:
-    """The same of a single row."""
+    """The state before the first entry of a single row."""
     return framing_of(Binary(data, np.array([0, len(data)], np.int64), None), wrong_crc)
 
 
 def framing_of_entries(data: Bytes, frames: FrameBlock) -> tuple[Binary, Framing]:
-    """Entries that have been found, each a separate row."""
+    """A column that has each of the entries as a row, and its framing."""
     offsets = np.append(frames.begin, frames.stop[-1])
     framing = Framing(data, offsets, GIVEN, np.array([0, offsets[0], -1, -1], np.int64), entry_sums(0, 0), frames)
     return Binary(data, offsets, None), framing
@@ -133,7 +135,7 @@ def smallest(magic: int) -> int:
 
 @kernel
 def frame_error(data: Bytes, pos: int, end: int) -> int:
-    """What is wrong with the entry at ``pos``, its checksum apart."""
+    """The error of the entry at ``pos``, except a wrong checksum."""
     if end - pos < layout.OVERHEAD:
         return TRUNCATED
     size = int64(i32(data, pos + _SIZE_AT, False))
@@ -149,7 +151,7 @@ def frame_error(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def entry_end(data: Bytes, pos: int) -> int:
-    """Where the entry at ``pos`` ends by its size."""
+    """The end of the entry at ``pos`` according to its size."""
     return pos + layout.OVERHEAD + int64(i32(data, pos + _SIZE_AT, False))
 
 
@@ -166,7 +168,7 @@ def crc_ok(data: Bytes, pos: int) -> bool:
 
 @kernel
 def crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
-    """The same in bounded time, for a search that asks at every position, and for sizes that may be wrong."""
+    """As `crc_ok`, but in bounded time, for a search over all positions and for sizes that may be wrong."""
     end = entry_end(data, pos)
     if i8(data, pos + layout.MAGIC) == 2:
         crc = range_crc(data, pos + _BATCH_COVERED, end, sums.batch)
@@ -176,10 +178,10 @@ def crc_ok_in_row(data: Bytes, pos: int, sums: EntrySums) -> bool:
 
 @kernel
 def next_valid(data: Bytes, pos: int, stop: int, end: int, largest: int, sums: EntrySums) -> int:
-    """The first position from ``pos`` on at which a whole entry with a right checksum is, else ``stop``.
+    """The first position from ``pos`` on with a complete entry and a valid checksum, else ``stop``.
 
-    ``end``: where the entries end, perhaps beyond ``data``. Entries of more than ``largest`` bytes are not looked for; ``data``
-    has those that begin before ``stop``.
+    ``end`` is the end of the entries, which may be beyond ``data``. It does not find entries larger than ``largest`` bytes.
+    ``data`` must have all bytes of smaller entries that begin before ``stop``.
     """
     while pos < stop:
         if (
@@ -194,7 +196,7 @@ def next_valid(data: Bytes, pos: int, stop: int, end: int, largest: int, sums: E
 
 @kernel
 def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
-    """How many bytes from ``pos`` on are a header that can be read."""
+    """Size of the readable header at ``pos`` [bytes]."""
     if error == BAD_LENGTH or stop - pos <= layout.MAGIC:
         return 0
     magic = i8(data, pos + layout.MAGIC)
@@ -209,23 +211,23 @@ def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
 def size_is_believed(stop: int, end: int, valid: int, follows: bool) -> bool:
     """Whether a corrupt entry ends at ``stop``, as its size says, and not at ``valid``.
 
-    That is where the first valid entry after it begins, else ``end``. ``follows``: whether what begins at ``stop`` is like an
-    entry.
+    ``valid`` is the position of the first valid entry after it, else ``end``. ``follows`` is whether the bytes at ``stop`` look
+    like an entry.
     """
     return valid >= stop and (valid >= end or follows)
 
 
 @kernel
 def find_entry(
-    data: Bytes, pos: int, end: int, verify: bool, next_entry: int, damaged: bool, sums: EntrySums
+    data: Bytes, pos: int, end: int, verify: bool, next_entry: int, corrupt: bool, sums: EntrySums
 ) -> tuple[int, int, bool, int]:
-    """The entry at ``pos`` of the row that ends at ``end``: its error, its stop, whether it is whole, the new ``next_entry``."""
+    """Error, stop and ``whole`` of the entry at ``pos`` of the row that ends at ``end``, and the new ``next_entry``."""
     error = frame_error(data, pos, end)
     whole = error == OK or error == BAD_MAGIC
     stop = entry_end(data, pos) if whole else end
     if error == OK and verify:
-        # Where one size has lied others may, each over all that follows.
-        ok = crc_ok_in_row(data, pos, sums) if damaged else crc_ok(data, pos)
+        # In a corrupt row, many sizes may be wrong and extend over the rest of the row, so the checksum must take bounded time.
+        ok = crc_ok_in_row(data, pos, sums) if corrupt else crc_ok(data, pos)
         error = OK if ok else CRC_MISMATCH
     if error != OK:
         follows = whole and stop < end and frame_error(data, stop, end) == OK
@@ -240,9 +242,14 @@ def find_entry(
 
 @kernel
 def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
-    """Write the next entries, about ``budget`` bytes of them, after the ``count`` that ``out`` has; how many it has then."""
+    """Append the next entries, about ``budget`` bytes, to the ``count`` entries in ``out``. Return the new count."""
     data, offsets, wrong_crc, progress, sums, given = framing
-    row, pos, next_entry, damaged = progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED]
+    row, pos, next_entry, corrupt_row = (
+        progress[_ROW],
+        progress[POSITION],
+        progress[_NEXT_ENTRY],
+        progress[_CORRUPT_ROW],
+    )
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = offsets[row + 1]
@@ -263,16 +270,16 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
             begin_row(pos, sums.batch)
             continue
         error, whole = frame_error(data, pos, end), True
-        if error == OK and (wrong_crc == IGNORED or (damaged != row and crc_ok(data, pos))):
-            stop = entry_end(data, pos)  # nearly all go this way, and without a call
+        if error == OK and (wrong_crc == IGNORED or (corrupt_row != row and crc_ok(data, pos))):
+            stop = entry_end(data, pos)  # the fast path of nearly all entries, without a call
         elif wrong_crc == THE_END:
             row = offsets.size - 1
             break
         else:
             error, stop, whole, next_entry = find_entry(
-                data, pos, end, wrong_crc != IGNORED, next_entry, damaged == row, sums
+                data, pos, end, wrong_crc != IGNORED, next_entry, corrupt_row == row, sums
             )
-            damaged = row if error != OK else damaged
+            corrupt_row = row if error != OK else corrupt_row
             if error == CRC_MISMATCH and whole and wrong_crc == BELIEVED:
                 error = OK
         out.row[count] = row
@@ -283,5 +290,10 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
         out.error[count] = error
         count += 1
         pos = stop
-    progress[_ROW], progress[POSITION], progress[_FOUND], progress[_DAMAGED] = row, pos, next_entry, damaged
+    progress[_ROW], progress[POSITION], progress[_NEXT_ENTRY], progress[_CORRUPT_ROW] = (
+        row,
+        pos,
+        next_entry,
+        corrupt_row,
+    )
     return count

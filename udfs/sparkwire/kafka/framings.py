@@ -1,15 +1,15 @@
-"""The framings of compressed payloads: which blocks a payload has, and how long each can become at most.
+"""The framings of compressed payloads: the blocks of a payload, and the largest decompressed size of each.
 
-They are read here, because what Kafka reads differs from what the libraries read:
+The package reads the framings itself, because Kafka accepts other data than the libraries do:
 
-- gzip: any number of members, with their trailers checked; bytes after the last one have no effect
+- gzip: any number of members, with their trailers checked; bytes after the last member are ignored
 - snappy: a raw block, or xerial framing (versions unchecked, a second header may follow, no empty chunk)
 - lz4: one frame of version 1 with independent blocks and without dictionary; the decoder verifies block checksums, but not the
-  content size and the content checksum. Bytes after the end mark have no effect. It can skip the checksum of the frame's
-  header, because that of magic 0 is wrong by custom (KAFKA-3160)
+  content size and the content checksum. Bytes after the end mark are ignored. It can skip the checksum of the frame's header,
+  because in magic 0 that checksum is wrong by convention (KAFKA-3160)
 - zstd: frames and skippable frames to the end of the payload, windows of up to 2^27 bytes
 
-Each kernel here adds the blocks of a payload to a plan; `codecs` says whose they are.
+Each kernel here adds the blocks of a payload to a plan; `codecs` assigns the kernels to codecs.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from sparkwire.kernels import Bytes, i32, i64, int64, kernel, u8, u32
 from sparkwire.kernels.checksums.xxh32 import xxh32
 
 BAD_FRAME = -1
-"""What is returned in place of a count of blocks where the payload cannot be read."""
+"""the result in place of a number of blocks, if the payload cannot be read"""
 
 
 class Blocks(NamedTuple):
-    """The blocks of compressed payloads, an item for each."""
+    """The blocks of compressed payloads, with an item for each."""
 
     codec: npt.NDArray[np.int8]
-    """what decompresses it; NONE where the framing has stored it"""
+    """codec that decompresses the block; NONE if the framing stores it uncompressed"""
     start: npt.NDArray[np.int64]
     size: npt.NDArray[np.int64]
     """[bytes]"""
     room: npt.NDArray[np.int64]
-    """what it becomes, at most [bytes]; a guess where its codec does not say"""
+    """largest decompressed size [bytes]; a guess if the codec does not limit it"""
 
 
 @kernel
 def add_block(out: Blocks, count: int, codec: int, start: int, size: int, room: int) -> int:
-    """Note a block, where there is room for the note; how many there are."""
+    """Add a block if ``out`` has room for it. Return the new number of blocks."""
     if count < out.codec.size:
         out.codec[count] = codec
         out.start[count] = start
@@ -53,18 +53,18 @@ def add_block(out: Blocks, count: int, codec: int, start: int, size: int, room: 
 # -- gzip
 
 _GZIP_LEAST = 18  # header and trailer [bytes]
-_GZIP_GROWTH = 1032  # no byte of deflate stands for more
+_GZIP_GROWTH = 1032  # a byte of deflate decompresses to at most this many bytes
 
 
 @kernel
 def plan_gzip(data: Bytes, start: int, end: int, codec: int, magic: int, out: Blocks, count: int) -> int:
-    """One block: all of it."""
+    """One block: the whole payload."""
     return add_block(out, count, codec, start, end - start, _gzip_room(data, start, end))
 
 
 @kernel
 def _gzip_room(data: Bytes, start: int, end: int) -> int:
-    """The size in the last trailer; a guess, because the trailer may be missing or followed by other bytes."""
+    """The size in the last trailer. It is a guess, because the trailer may be missing, or other bytes may follow it."""
     if end - start < _GZIP_LEAST:
         return 0
     return min(int64(u32(data, end - 4, True)), (end - start) * _GZIP_GROWTH)
@@ -78,7 +78,7 @@ _XERIAL_HEADER = 16  # magic, version, compatible version [bytes]
 
 @kernel
 def plan_snappy(data: Bytes, start: int, end: int, codec: int, magic: int, out: Blocks, count: int) -> int:
-    """A raw block, or those of xerial framing."""
+    """A raw block, or the blocks of xerial framing."""
     if end - start < _XERIAL_HEADER or not _is_xerial(data, start):
         room = _snappy_size(data, start, end)
         return BAD_FRAME if room < 0 else add_block(out, count, codec, start, end - start, room)
@@ -108,7 +108,7 @@ def _is_xerial(data: Bytes, pos: int) -> bool:
 
 @kernel
 def _snappy_size(data: Bytes, pos: int, end: int) -> int:
-    """The size that a raw block states [bytes], negative where it states none that Java could hold."""
+    """The size that a raw block states [bytes], negative if it is missing or does not fit a Java int."""
     size = int64(0)
     for shift in range(0, 35, 7):
         if pos >= end:
@@ -124,9 +124,9 @@ def _snappy_size(data: Bytes, pos: int, end: int) -> int:
 # -- lz4
 
 _LZ4_MAGIC = 0x184D2204
-_LZ4_GROWTH = 255  # no byte of a block stands for more
+_LZ4_GROWTH = 255  # a byte of a block decompresses to at most this many bytes
 LZ4_ROOM = 256
-"""what the room of a block is a multiple of [bytes]: see `codecs.lz4_block`"""
+"""the room of a block is a multiple of this [bytes]; see `codecs.lz4_block`"""
 _LZ4_STORED = 1 << 31
 _LZ4_VERSION = 0xC0
 _LZ4_INDEPENDENT = 0x20
@@ -192,7 +192,7 @@ def plan_zstd(data: Bytes, start: int, end: int, codec: int, magic: int, out: Bl
 
 @kernel
 def _zstd_room(data: Bytes, pos: int, end: int) -> int:
-    """What frames become at most by their block headers, as far as they can be read; the library judges them."""
+    """Largest decompressed size of frames by their block headers, as far as these are readable. The library validates them."""
     room = int64(0)
     while end - pos >= 8:
         magic = int64(u32(data, pos, True))

@@ -1,4 +1,4 @@
-"""Kafka's functions: a row each, from which registration, docs and tests follow."""
+"""The table of Kafka's functions: registration, documentation and tests read it."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ SAMPLES: Final = {
     "producer_snapshot": _PRODUCER_SNAPSHOT,
     "leader_epochs": _LEADER_EPOCHS,
 }
-"""Written by Kafka itself. A message of magic 1; log bytes (a tombstone of magic 1, a batch of one record compressed with lz4,
-an abort marker). Two entries of each index, and zeros; two of a transaction index and of a snapshot; a checkpoint."""
+"""Bytes written by Kafka. A message of magic 1; log bytes (a tombstone of magic 1, a batch of one record compressed with lz4,
+an abort marker). Two entries and zeros of each index; two entries of a transaction index and of a snapshot; a checkpoint."""
 
 
 _messages_of = Shared(MessageColumn)
@@ -87,7 +87,7 @@ FUNCTIONS: Final = (
     ),
     Function(
         "kafka_headers_map(headers ARRAY<STRUCT<key STRING, value BINARY>>) -> MAP<STRING, BINARY>",
-        "The headers of a record as a MAP: if a key repeats, the last one wins. map_from_entries fails on such headers.",
+        "The headers of a record as a MAP. If a key repeats, its last value counts; map_from_entries fails on such headers.",
         decode_headers_map,
         "CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] "
         "AS STRING) -> 2",
@@ -122,7 +122,7 @@ FUNCTIONS: Final = (
         "kafka_txn_index(file BINARY)",
         txn_index.COLUMNS,
         txn_index.aborted_txns,
-        "A .txnindex file: the aborted transactions whose marker is in the segment, first to last offset.",
+        "A .txnindex file: the aborted transactions whose abort marker is in the segment, with their first and last offset.",
         "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
         "[11 0 15, 22 32 40]",
     ),
@@ -156,8 +156,8 @@ FUNCTIONS: Final = (
         "kafka_transaction_record(key BINARY, value BINARY)",
         transaction_record.COLUMNS,
         transaction_record.TransactionRecords,
-        "A record of __transaction_state: the state of a transactional id and the partitions that its transaction writes to, "
-        "all versions. A tombstone (NULL value) has its key's field.",
+        "A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its "
+        "transaction writes. A tombstone (NULL value) has the field of its key.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
     ),
     Function(
@@ -222,15 +222,15 @@ FUNCTIONS: Final = (
 )
 
 ARGUMENTS: Final = {
-    "log": "Log bytes: entries and record batches one after another, as in a segment file.",
+    "log": "Log bytes: concatenated entries and record batches, as in a segment file.",
     "message": "One message of magic 0 or 1, from its CRC on.",
-    "file": "A whole file beside a segment: an index, a snapshot, a checkpoint.",
+    "file": "A whole file of the partition directory: an index, a snapshot or a checkpoint.",
     "key": "A record's key; NULL for a null key.",
     "value": "A record's value; NULL for a tombstone.",
     "headers": "A record's headers, in order.",
-    "records": "The records to write, in order; each has any of these fields.",
-    "topic": "The internal topic that the record is from.",
-    "base_offset": "The first offset of the segment, its file's name; for `to_kafka_records` that of the first record.",
+    "records": "The records to write, in order; fields may be missing.",
+    "topic": "The internal topic of the record.",
+    "base_offset": "The base offset of the segment, which is its file name; for `to_kafka_records`, the first record's offset.",
     "target": "The offset to look for.",
     "verify_crc": "Whether a wrong checksum is an error; the same for all rows.",
     "max_batch_bytes": "Maximum size of a compressed batch after decompression [bytes]; the same for all rows.",

@@ -1,4 +1,4 @@
-"""``kafka_headers_map``: a record's headers as a MAP. Kafka lets keys repeat, a MAP does not: the last one wins."""
+"""``kafka_headers_map``: a record's headers as a MAP. In Kafka, keys may repeat; the MAP has the last value of each key."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sparkwire.core.repeated_keys import without_repeats
 
 
 def decode_headers_map(headers: pa.Array) -> pa.Array:
-    """A map a row, its keys in the order of their last headers; headers without a key are left out."""
+    """A map for each row, with keys in the order of their last headers. Headers without a key are omitted."""
     ends = item_offsets(headers)
-    keys, values = headers.flatten().flatten()  # of the rows that are not NULL
+    keys, values = headers.flatten().flatten()  # only of rows that are not NULL
     if keys.null_count:
         present = keys.is_valid()
         ends = np.concatenate(([0], np.cumsum(bools_of(present)))).astype(np.int32)[ends]

@@ -1,7 +1,7 @@
-"""Files of entries of one fixed size, such as the two indexes that are beside a segment.
+"""Files of entries of a fixed size: the offset index and the time index of a segment.
 
-Neither index has a header nor a checksum. A broker allocates the file of its active segment in advance and fills it with
-zeros: entries of zeros at the end are not entries. Bytes after the last complete entry have no effect.
+Neither index has a header or a checksum. A broker allocates the index of its active segment in advance and fills it with
+zeros, so zeros at the end are not entries. Bytes after the last complete entry are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
 
 @kernel
 def count_entries(data: Bytes, offsets: Offsets, width: int, counts: Ints) -> None:
-    """How many entries of ``width`` bytes each row has, zeros at its end apart."""
+    """The number of entries of ``width`` bytes in each row, without zeros at its end."""
     for row in range(counts.size):
         start = int64(offsets[row])
         last = start + (int64(offsets[row + 1]) - start) // width * width
@@ -35,12 +35,12 @@ _read_time_index = entry_reader(TIME_INDEX)
 
 
 def offset_index(data: pa.Array, base_offset: pa.Array) -> Entries:
-    """The entries of a column of index files; ``base_offset`` is where each file's segment begins."""
+    """The entries of a column of offset indexes; ``base_offset`` is the base offset of each file's segment."""
     return _entries(OFFSET_INDEX, _read_offset_index, data, base_offset)
 
 
 def time_index(data: pa.Array, base_offset: pa.Array) -> Entries:
-    """The same of time indexes."""
+    """The entries of a column of time indexes."""
     return _entries(TIME_INDEX, _read_time_index, data, base_offset)
 
 
@@ -58,9 +58,9 @@ def _entries(
 
 OFFSET_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
     Column("offset", "BIGINT", "The last offset of the batch that begins at position.", stored("offset")),
-    Column("position", "INT", "Where that batch begins in the segment [bytes].", stored("position")),
+    Column("position", "INT", "Position of that batch in the segment [bytes].", stored("position")),
 )
 TIME_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
     Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", stored("timestamp")),
-    Column("offset", "BIGINT", "The offset of the batch that has it.", stored("offset")),
+    Column("offset", "BIGINT", "Offset of the batch with this timestamp.", stored("offset")),
 )

@@ -1,8 +1,8 @@
-"""Decompress payloads into a reused buffer, small enough to be in the cache when the parser reads it.
+"""Decompress payloads into a reused buffer, which is small enough to be in the cache when the parser reads it.
 
-Cramjam does it. On record batches of 10 to 100 KB it is as fast as pyarrow's codecs for lz4 and zstd. It is twice as fast for
-snappy, and up to 1.7 times as fast for gzip. It decompresses into a buffer of the caller, which bounds its output. If it
-rejects gzip data, zlib reads them, member by member.
+The library is Cramjam. On record batches of 10 to 100 KB, it is as fast as pyarrow's codecs for lz4 and zstd. It is twice as
+fast for snappy, and up to 1.7 times as fast for gzip. It decompresses into a buffer of the caller, which limits its output. If it
+rejects gzip data, zlib reads the data, member by member.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
 
 MAX_BATCH_BYTES = 268_435_456
 MAX_VALUE_BYTES = 2_147_483_648
-"""A segment has 1 GiB by default: a value with a complete segment may become twice that."""
+"""By default, a segment has 1 GiB. A value with a whole segment may decompress to twice that size."""
 MAX_ANSWER_BYTES = 2 * MAX_VALUE_BYTES
-"""The same of all values that Spark passes at once: what one Arrow column holds, and as much for the other columns."""
+"""The limit for all values that Spark passes at once: what one Arrow column can hold, and as much for the other columns."""
 ROW_BYTES = 100
-"""what the columns of a record take, its key, value and headers apart [bytes]"""
+"""size of a record's columns without key, value and headers [bytes]"""
 
-_ARENA_BYTES = 4 << 20  # still in the cache when it is parsed, and too much for Python's part of a filling to count
-_BLOCKS_AT_ONCE = 4096  # blocks that are Python's numbers at a time
+_ARENA_BYTES = 4 << 20  # fits the cache until it is parsed, and is large enough to make Python's overhead negligible
+_BLOCKS_AT_ONCE = 4096  # number of blocks that are converted to Python numbers at a time
 _GZIP = BY_NAME["gzip"].id
-_GZIP_MEMBER = 256  # members of fewer bytes, on average, take less time here than in the library [bytes]
-_MAGIC = b"\x1f\x8b\x08"  # of a gzip member, its method with it
+_GZIP_MEMBER = 256  # if the average member is smaller than this, zlib is faster than the library [bytes]
+_MAGIC = b"\x1f\x8b\x08"  # start of a gzip member, including its method
 _LEAST_MEMBER = 18  # header and trailer [bytes]
-_FIRST_STEP, _SLICE = 64, 1 << 20  # [bytes] that zlib is given, and gives, at once
-_FULL = "failed to write whole buffer"  # how cramjam says that a stream is longer than the room for it
-_REFUSED = "not enough memory"  # how zstd says that it got none; a window beyond its bound it words otherwise
+_FIRST_STEP, _SLICE = 64, 1 << 20  # [bytes] size of zlib's input and output in one call
+_FULL = "failed to write whole buffer"  # cramjam's error message for a stream that is longer than its room
+_NO_MEMORY = "not enough memory"  # zstd's error message for a failed allocation, but not for a window that is too large
 _SIZE = ENTRY["size"].offset
 _NOT_COUNTED = -1
 
 OVER_LIMIT, FAILED, NO_ROOM = -1, -2, -3
-"""what is returned in place of a size"""
+"""results in place of a size"""
 
 Block = tuple[int, int, int, int]
-"""codec, start, size and room, as Python's own numbers: what is done for a batch may take no longer than the library does"""
+"""codec, start, size and room, as Python numbers, because these are faster than NumPy's in the loop over batches"""
 
 
-class Opened(NamedTuple):
-    """Entries and their payloads, ready for the parser."""
+class ParserInput(NamedTuple):
+    """Entries and their decompressed payloads, for the parser."""
 
     entries: HeaderBlock
     payloads: EntryPayloads
@@ -63,9 +63,9 @@ class Opened(NamedTuple):
 
 
 class Inflater:
-    """Opens payloads, within bounds of what one may become, and of what all those of a row may become as records [bytes].
+    """Decompresses payloads, within limits for one payload and for the records of all payloads of a row [bytes].
 
-    ``content`` and ``total`` bound what those of all rows may become, by themselves and as records.
+    ``content`` and ``total`` limit the payloads of all rows together: their decompressed size, and their size as records.
     """
 
     def __init__(
@@ -73,16 +73,18 @@ class Inflater:
     ) -> None:
         self._limit = min(max_batch_bytes, INT32_MAX)
         self._value_limit = max_value_bytes
-        self._content, self._total = content, total  # what is left of them
+        self._content, self._total = content, total  # the remainders of the limits
         self._arena = Arena(_ARENA_BYTES)
-        self._row, self._row_bytes, self._cell_bytes = -1, 0, 0  # its size and what it has become; as records
+        self._row = -1  # the current row
+        self._row_bytes = 0  # size of the row and its decompressed payloads
+        self._record_bytes = 0  # size of the row's records
 
-    def opened(self, source: Binary, entries: HeaderBlock, payloads: EntryPayloads) -> Iterator[Opened]:
-        """The entries of a block in order, one full arena at a time; an item is valid until the next request."""
+    def decompressed(self, source: Binary, entries: HeaderBlock, payloads: EntryPayloads) -> Iterator[ParserInput]:
+        """The entries of a block in order, one full arena at a time. An item is valid until you take the next one."""
         error = entries.frames.error
         compressed = np.flatnonzero((payloads.codec != NONE) & (error == OK))
         if not len(compressed):
-            yield Opened(entries, payloads, source.data)
+            yield ParserInput(entries, payloads, source.data)
             return
         planned, ends = planned_blocks(source.data, entries, payloads)
         blocks = _one_by_one(planned)
@@ -91,7 +93,7 @@ class Inflater:
         while start < stop_of_block:
             compressed = compressed[self._fill(source, entries, payloads, blocks, ends, compressed) :]
             stop = int(compressed[0]) if len(compressed) else stop_of_block
-            yield Opened(entries.part(start, stop), part(payloads, start, stop), self._arena.readonly())
+            yield ParserInput(entries.part(start, stop), part(payloads, start, stop), self._arena.readonly())
             self._arena.clear()
             start = stop
 
@@ -104,23 +106,23 @@ class Inflater:
         block_ends: Ints,
         compressed: Ints,
     ) -> int:
-        """Open some of the ``compressed`` entries, until the arena is as full as the cache; how many."""
+        """Decompress some of the ``compressed`` entries, until the arena fills the cache. Return their number."""
         ends = block_ends[compressed].tolist()
         begins = np.where(compressed > 0, block_ends[compressed - 1], 0).tolist()
-        # Messages of magic 0 and 1 do not say how many they are.
+        # Wrappers of magic 0 and 1 do not state the number of their messages.
         counts = np.where(entries.variant == MAGIC_2, entries.fields.record_count, _NOT_COUNTED)[compressed].tolist()
         starts, sizes = list[int](), list[int]()
         for row, count, begin, end in zip(entries.frames.row[compressed].tolist(), counts, begins, ends, strict=True):
             if self._arena.used > _ARENA_BYTES:
                 break
             if row != self._row:
-                # Whatever a row holds, its own records fit into one Arrow column.
-                self._row, self._cell_bytes = row, 0
+                # The limit of a row guarantees that its records fit into one Arrow column.
+                self._row, self._record_bytes = row, 0
                 self._row_bytes = int(source.offsets[row + 1] - source.offsets[row])
             starts.append(self._arena.used)
             own = islice(blocks, end - begin)
-            sizes.append(self._open(source.data, own, count))
-            deque(own, 0)  # what is left of them, where one failed
+            sizes.append(self._decompress(source.data, own, count))
+            deque(own, 0)  # skip the remaining blocks after a failure
         done = compressed[: len(sizes)]
         first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
         failed = size_of < 0
@@ -131,32 +133,32 @@ class Inflater:
         payloads.last[opened] = (first + size_of)[~failed]
         return len(sizes)
 
-    def _open(self, data: Bytes, blocks: Iterable[Block], count: int) -> int:
-        """Inflate a payload of the current row: its size, ``OVER_LIMIT`` or ``FAILED``. ``count``: of its records."""
+    def _decompress(self, data: Bytes, blocks: Iterable[Block], count: int) -> int:
+        """Decompress a payload of ``count`` records of the current row. Return its size, ``OVER_LIMIT`` or ``FAILED``."""
         arena, start = self._arena, self._arena.used
-        limit = min(self._limit, INT32_MAX - self._row_bytes, self._value_limit - self._cell_bytes, self._content)
+        limit = min(self._limit, INT32_MAX - self._row_bytes, self._value_limit - self._record_bytes, self._content)
         size = inflate(data, blocks, arena, limit) if limit >= 0 else OVER_LIMIT
         if size == OVER_LIMIT:
-            # What was decompressed for nothing counts, too: else a row of bombs could take any time.
-            self._cell_bytes += max(limit, 0)
+            # A payload that exceeds the limit counts, too, else a row of compression bombs could take unlimited time.
+            self._record_bytes += max(limit, 0)
         if size < 0:
             return size
         rows = min(count, size // SMALLEST_RECORD)
         if count == _NOT_COUNTED:
             rows = count_messages(arena.bytes, start, start + size)
         total = size + ROW_BYTES * rows
-        if total > min(self._value_limit - self._cell_bytes, self._total):
+        if total > min(self._value_limit - self._record_bytes, self._total):
             arena.used = start
             return OVER_LIMIT
         self._row_bytes += size
-        self._cell_bytes += total
+        self._record_bytes += total
         self._content -= size
         self._total -= total
         return size
 
 
 def _one_by_one(planned: Blocks) -> Iterator[Block]:
-    """Blocks in order; the memory for many small ones is not much more than their size."""
+    """Blocks in order, converted in pieces, so that many small blocks take little memory."""
     for start in range(0, len(planned.codec), _BLOCKS_AT_ONCE):
         piece = part(planned, start, start + _BLOCKS_AT_ONCE)
         yield from zip(*(column.tolist() for column in piece), strict=True)
@@ -164,7 +166,7 @@ def _one_by_one(planned: Blocks) -> Iterator[Block]:
 
 @kernel
 def count_messages(data: Bytes, pos: int, end: int) -> int:
-    """How many messages a decompressed set has."""
+    """The number of messages in a decompressed set."""
     count = 0
     while end - pos >= OVERHEAD + LEAST_SIZE:
         size = int64(i32(data, pos + _SIZE, False))
@@ -176,7 +178,7 @@ def count_messages(data: Bytes, pos: int, end: int) -> int:
 
 
 class Arena:
-    """Memory for decompressed payloads, one after the other; ``clear`` makes it free again."""
+    """A buffer for consecutive decompressed payloads; ``clear`` empties it."""
 
     def __init__(self, first: int) -> None:
         """``first``: the size of the first allocation [bytes]."""
@@ -193,13 +195,13 @@ class Arena:
         self.used = 0
 
     def readonly(self) -> Bytes:
-        """Its memory as kernels see it."""
+        """The buffer as a read-only array for kernels."""
         view = self.bytes.view()
         view.flags.writeable = False
         return view
 
     def append(self, content: bytes) -> None:
-        """Add a payload decompressed elsewhere."""
+        """Append decompressed bytes."""
         self.reserve(len(content) + COPY_SLACK)
         self.view[self.used : self.used + len(content)] = content
         self.used += len(content)
@@ -213,12 +215,12 @@ class Arena:
 
 
 def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> int:
-    """Decompress a payload's blocks (codec, start, size, room) after what ``arena`` holds.
+    """Decompress a payload's blocks (codec, start, size, room) and append them to ``arena``.
 
-    Returns the size [bytes], ``OVER_LIMIT`` where it would exceed ``limit``, ``FAILED`` where a block cannot be read.
-    Never takes more memory than ``limit`` and one block of lz4 (4 MiB).
+    Returns the size [bytes], ``OVER_LIMIT`` if it would exceed ``limit``, or ``FAILED`` if a block cannot be read. It allocates
+    at most ``limit`` and one block of lz4 (4 MiB).
 
-    MemoryError if memory runs out, which says nothing about the bytes.
+    MemoryError if memory runs out, which does not mean that the bytes are wrong.
     """
     begin = arena.used
     end = begin + limit
@@ -241,26 +243,26 @@ def inflate(data: Bytes, planned: Iterable[Block], arena: Arena, limit: int) -> 
 
 
 def _library(codec: int, source: memoryview, out: memoryview) -> int:
-    """What the library makes of a block or stream: its size, ``FAILED``, or ``NO_ROOM``."""
+    """Decompress a block or stream with the library. Return its size, ``FAILED``, or ``NO_ROOM``."""
     try:
         return DECODERS[codec](source, out)
     except cramjam.DecompressionError as error:
-        if _REFUSED in str(error):
+        if _NO_MEMORY in str(error):
             raise MemoryError(f"{error}") from error
         return NO_ROOM if _FULL in str(error) else FAILED
 
 
 def _stream(codec: int, data: Bytes, start: int, size: int, room: int, left: int, arena: Arena) -> int:
-    """A payload that does not say what it becomes, but for a guess: with more room each time, up to the bound."""
+    """Decompress a payload of unknown size. It begins with ``room``, a guess, and retries with more room, up to ``left``."""
     source = data.data[start : start + size]
-    # For one member the library is faster, for many small ones many times slower.
+    # For a single member, the library is faster than zlib; for many small members, it is many times slower.
     many = codec == _GZIP and _GZIP_MEMBER * bytes(source).count(_MAGIC) > size
     while True:
         room = min(room, left)
         arena.reserve(room)
         written = FAILED if many else _library(codec, source, arena.view[arena.used : arena.used + room])
         if written == FAILED and codec == _GZIP:
-            # There may be bytes after the last member, which the library rejects.
+            # The library rejects bytes after the last member; Kafka does not.
             return _members(bytes(source), left, arena)
         if written != NO_ROOM:
             return FAILED if written < 0 else written
@@ -270,13 +272,15 @@ def _stream(codec: int, data: Bytes, start: int, size: int, room: int, left: int
 
 
 def _members(source: bytes, left: int, arena: Arena) -> int:
-    """Gzip, member by member, to the last that is one, as Kafka reads it: its size, ``FAILED`` or ``OVER_LIMIT``."""
+    """Decompress gzip member by member up to the last valid member, as Kafka does. Return the size, ``FAILED`` or
+    ``OVER_LIMIT``.
+    """
     begin, position, size = arena.used, 0, len(source)
     most = min(left + 1, _SLICE)
     while True:
         member, step = zlib.decompressobj(wbits=31), _FIRST_STEP
         while True:
-            # In slices: zlib copies the bytes after a member's end.
+            # It passes slices, because zlib copies the bytes after a member's end.
             taken = source[position : position + step]
             try:
                 out = member.decompress(taken, most)

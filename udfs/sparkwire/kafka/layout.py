@@ -1,6 +1,6 @@
-"""The wire formats of Kafka's log as tables, and the numbers that follow from them.
+"""The wire formats of Kafka's log as tables, and the constants that follow from them.
 
-In Kafka's own names (``DefaultRecordBatch``, ``DefaultRecord``), with those of the tables where they differ:
+The formats with Kafka's own names (``DefaultRecordBatch``, ``DefaultRecord``), and on the right the tables' names if they differ:
 
     RecordBatch =>
         BaseOffset => Int64                 offset
@@ -33,11 +33,11 @@ In Kafka's own names (``DefaultRecordBatch``, ``DefaultRecord``), with those of 
         Crc => Uint32                       CRC-32 of Magic ... Value
         Magic => Int8                       0 or 1
         Attributes => Int8                  3 bits codec, timestamp type
-        Timestamp => Int64                  magic 1 alone
+        Timestamp => Int64                  only in magic 1
         Key => Int32 size, bytes            -1 for null
         Value => Int32 size, bytes          -1 for null; with a codec a MessageSet, compressed
 
-The CRC of a batch leaves out PartitionLeaderEpoch, so that a broker can set it without computing it again.
+The CRC of a batch does not cover PartitionLeaderEpoch, so a broker can set the epoch without computing the CRC again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, 
 from sparkwire.base.wire import Field, Layout
 
 _ENTRY = (
-    Field("offset", "i64", "of the message, of a wrapper's last message, of a batch's first record"),
-    Field("size", "i32", "of what follows [bytes]"),
+    Field("offset", "i64", "offset of the message, of a wrapper's last message, or of a batch's first record"),
+    Field("size", "i32", "size of the rest of the entry [bytes]"),
 )
 _MESSAGE_0 = (
     Field("crc", "u32", "CRC-32 of everything after it"),
@@ -75,32 +75,40 @@ BATCH = Layout(
     Field("crc", "u32", "CRC-32C of everything after it"),
     Field("attributes", "i16", "0-2: codec; 3: timestamp type; 4: transactional; 5: control; 6: delete horizon"),
     Field("last_offset_delta", "i32", "last offset written, relative to base_offset"),
-    Field("base_timestamp", "i64", "what timestamp deltas count from; under bit 6 also the horizon [ms since epoch]"),
-    Field("max_timestamp", "i64", "largest of the batch; with log append time that of all records [ms since epoch]"),
+    Field(
+        "base_timestamp",
+        "i64",
+        "base of the timestamp deltas; with attribute bit 6 also the delete horizon [ms since epoch]",
+    ),
+    Field(
+        "max_timestamp",
+        "i64",
+        "largest timestamp of the batch; with log append time, the timestamp of all records [ms since epoch]",
+    ),
     Field("producer_id", "i64", "-1 for none"),
     Field("producer_epoch", "i16", "-1 for none"),
     Field("base_sequence", "i32", "sequence of the first record, -1 for none"),
-    Field("record_count", "i32", "records that follow"),
+    Field("record_count", "i32", "number of records"),
 )
 OFFSET_INDEX = Layout(
     "entry of an offset index",
-    Field("relative_offset", "i32", "from the segment's base offset"),
-    Field("position", "i32", "where the entry with this offset begins [bytes]"),
+    Field("relative_offset", "i32", "offset, relative to the segment's base offset"),
+    Field("position", "i32", "position of the entry with this offset [bytes]"),
 )
 TIME_INDEX = Layout(
     "entry of a time index",
-    Field("timestamp", "i64", "largest so far [ms since epoch]"),
-    Field("relative_offset", "i32", "from the segment's base offset"),
+    Field("timestamp", "i64", "largest timestamp so far [ms since epoch]"),
+    Field("relative_offset", "i32", "offset, relative to the segment's base offset"),
 )
 
 BATCH_SIZE = BATCH.size
-"""of a batch's header [bytes]"""
+"""size of a batch's header [bytes]"""
 LENGTH = ENTRY["size"].field.width
-"""of the size of a key or a value [bytes]"""
+"""width of the size of a key or a value [bytes]"""
 OVERHEAD = ENTRY.size
-"""what ``size`` does not count [bytes]"""
+"""part of an entry that ``size`` does not count [bytes]"""
 MAGIC = BATCH["magic"].offset
-"""the magic byte is at the same place in every entry"""
+"""position of the magic byte, the same in every entry"""
 CODEC_MASK = 7
 LOG_APPEND_TIME = 8
 TRANSACTIONAL = 16
@@ -108,9 +116,9 @@ CONTROL = 32
 DELETE_HORIZON = 64
 
 NONE = 0
-"""the codec of what is not compressed; all of them are in `codecs`"""
+"""the codec of uncompressed payloads; `codecs` has all codecs"""
 
-# What follows the fixed fields.
+# The parts after the fixed fields.
 HEADER = Struct(
     "header",
     Sized("key", Varint("key_size", "[bytes]"), nullable=False),
@@ -124,9 +132,9 @@ RECORD = Struct(
     Varint("offset_delta", "from base_offset"),
     Sized("key", Varint("key_size", "-1 for null [bytes]")),
     Sized("value", Varint("value_size", "-1 for null [bytes]")),
-    Repeated(HEADER, Varint("header_count", "headers that follow")),
+    Repeated(HEADER, Varint("header_count", "number of headers")),
     title="record of a batch",
-    length=Varint("length", "of what follows [bytes]"),
+    length=Varint("length", "size of the rest of the record [bytes]"),
 )
 _RECORDS = Repeated(RECORD, "record_count", "after the last record")
 WHOLE_BATCH = Struct(
@@ -154,17 +162,17 @@ def _whole_message(table: Layout) -> Struct:
 
 
 WHOLE_MESSAGES = (_whole_message(MESSAGE_0), _whole_message(MESSAGE_1))
-"""by magic"""
+"""whole messages by magic"""
 
-# What follows from all of these.
+# Constants that follow from the tables.
 SMALLEST_HEADER = size_of(HEADER, {})
-"""of a record [bytes]"""
+"""smallest size of a record [bytes]"""
 SMALLEST_RECORD = size_of(RECORD, {})
 """[bytes]"""
 LONGEST_DELTAS = size_of(RECORD, {"timestamp_delta": -(1 << 63), "offset_delta": -(1 << 31)}) - SMALLEST_RECORD
-"""what a record's deltas take at most beyond those that are 0 [bytes]"""
+"""largest size of a record's deltas, beyond their size if all are 0 [bytes]"""
 MESSAGE_SIZES = tuple(size_of(message, {}) for message in WHOLE_MESSAGES)
-"""of a message without key and value, by its magic [bytes]"""
+"""size of a message without key and value, by its magic [bytes]"""
 SMALLEST = (*MESSAGE_SIZES, size_of(WHOLE_BATCH, {}) - OVERHEAD)
 """smallest ``size`` of an entry by its magic [bytes]"""
 LEAST_SIZE = min(SMALLEST)

@@ -1,14 +1,14 @@
-r"""``kafka_leader_epochs``: a `leader-epoch-checkpoint` file, where each leader of a partition began.
+r"""``kafka_leader_epochs``: a `leader-epoch-checkpoint` file, the first offset of each leader epoch of a partition.
 
     0           version
-    2           entries that follow
+    2           number of entries
     0 0         epoch, its first offset
     3 1042
 
-Lines end with ``\n`` or ``\r\n``; between the numbers is white space. Corruption is a row of NULLs: for a line that is not two
-such numbers, and after the last entry if the count is wrong. If the first two lines are not a version and a count, it is the
-only row. Kafka rejects such a file. A file that is empty, or ends after the version, has no entries: a broker that is killed
-leaves such files.
+Lines end with ``\n`` or ``\r\n``; white space separates the numbers. Corruption is a row of NULLs: one for each line that is not
+two such numbers, and one after the last entry if the count is wrong. If the first two lines are not a version and a count, this
+is the only row. Kafka rejects such a file. A file that is empty, or ends after the version, has no entries: a killed broker may
+leave such a file.
 
 Source: apache/kafka, `LeaderEpochCheckpointFile`, `CheckpointFile`.
 """
@@ -37,10 +37,10 @@ _CORRUPT: Final[Entry] = (None, None)
 
 
 def _entries(text: bytes) -> Iterator[Entry]:
-    """The entries of a file, and a last one that is none where the file is not whole."""
+    """The entries of a file, and `_CORRUPT` at the end if the file is incomplete."""
     lines = text.split(b"\n")
     if not lines[-1]:
-        del lines[-1]  # it ends with a newline
+        del lines[-1]  # the empty line after the last newline
     version, count = (_numbers(_NUMBER, line) for line in [*lines, b"", b""][:2])
     if not lines or (len(lines) == 1 and version == (_VERSION,)):
         return
@@ -53,9 +53,9 @@ def _entries(text: bytes) -> Iterator[Entry]:
 
 
 def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
-    """An epoch or count, and an offset; None where the line is not such numbers."""
+    """The numbers of a line; None if the line does not match or a number is too large."""
     match = pattern.fullmatch(line)
-    # No number of twenty digits fits, and Python raises an error for thousands of digits.
+    # The check of the number of digits comes first, because Python raises an error for thousands of digits.
     if match is None or any(len(digits.lstrip(b"0")) > _MOST_DIGITS for digits in match.groups()):
         return None
     numbers = tuple(int(digits.lstrip(b"0") or b"0") for digits in match.groups())
@@ -63,13 +63,13 @@ def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
 
 
 def entries_of(text: bytes) -> list[tuple[int, int]] | None:
-    """The entries of a file, None where it is corrupt."""
+    """The entries of a file, None if it is corrupt."""
     entries = [(epoch, offset) for epoch, offset in _entries(text) if epoch is not None and offset is not None]
     return entries if len(entries) == len(list(_entries(text))) else None
 
 
 def checkpoint(entries: Sequence[tuple[int, int]]) -> bytes:
-    """The file of these entries."""
+    """The bytes of a file with these entries."""
     lines = [str(_VERSION), str(len(entries)), *(f"{epoch} {offset}" for epoch, offset in entries)]
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -94,5 +94,5 @@ class Epochs:
 
 COLUMNS: Final = (
     Column("epoch", "INT", "The leader's epoch.", Epochs.epoch),
-    Column("start_offset", "BIGINT", "Offset of the first record that it wrote.", Epochs.start_offset),
+    Column("start_offset", "BIGINT", "Offset of the first record that the leader wrote.", Epochs.start_offset),
 )

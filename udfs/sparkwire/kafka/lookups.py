@@ -1,4 +1,4 @@
-"""How far log bytes are valid, and where an offset is: what needs headers only, and no more of them than the result takes."""
+"""Find the valid prefix of log bytes, and the position of an offset. These functions read only as many headers as they need."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LAST_DELTA = BATCH["last_offset_delta"].offset
 
 @kernel
 def last_offset(data: Bytes, pos: int) -> int:
-    """Of the last record of the well-framed entry at ``pos``."""
+    """Offset of the last record of the well-framed entry at ``pos``."""
     offset = i64(data, pos + _OFFSET, False)
     return offset + int64(i32(data, pos + _LAST_DELTA, False)) if i8(data, pos + MAGIC) == 2 else offset
 
 
 @kernel
-def intact_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[np.int32], following: Ints) -> None:
-    """How many bytes from the front are valid entries [bytes], and the offset after the last of them."""
+def valid_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[np.int32], following: Ints) -> None:
+    """Size of the valid entries at the front of each row [bytes], and the offset after the last of them."""
     for row in range(sizes.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         pos = start
@@ -42,7 +42,7 @@ def intact_prefixes(data: Bytes, offsets: npt.NDArray[Any], sizes: npt.NDArray[n
 def _prefixes(data: pa.Array) -> tuple[npt.NDArray[np.int32], Ints]:
     source = binary_of(data)
     sizes, following = empty(source.rows, np.int32), empty(source.rows, np.int64)
-    intact_prefixes(source.data, source.offsets, sizes, following)
+    valid_prefixes(source.data, source.offsets, sizes, following)
     return sizes, following
 
 
@@ -64,7 +64,7 @@ def find_offsets(
     offsets_of_rows: Ints,
     positions: npt.NDArray[np.int32],
 ) -> None:
-    """The first readable entry of each row whose last offset is at least the target: that offset and its position, or -1."""
+    """Offset and position of the first readable entry of each row whose last offset is at least the target, or -1."""
     for row in range(targets.size):
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         pos, searched, damaged = start, int64(-1), False

@@ -1,4 +1,4 @@
-"""Where the content of one message of magic 0 or 1 is: ``data[start:end]``, from its CRC on."""
+"""Locate key and value of one message of magic 0 or 1. The message is ``data[start:end]``, from its CRC on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sparkwire.kafka.layout import LENGTH, MESSAGE_0, MESSAGE_1
 from sparkwire.kernels import Bytes, i8, i32, int64, kernel
 
 NOWHERE = -1
-"""a position that the bytes do not have"""
+"""the position of a missing field"""
 
 MESSAGE_MAGIC = MESSAGE_0["magic"].offset
 _KEY_0 = MESSAGE_0["key_size"].end
@@ -16,7 +16,7 @@ _KEY_1 = MESSAGE_1["key_size"].end
 
 
 class Content(NamedTuple):
-    """Where key and value begin, ``NOWHERE`` where the size before is missing, and their sizes as stored."""
+    """Positions and stored sizes of key and value. The position is ``NOWHERE`` if the size field is missing."""
 
     key: int
     key_size: int
@@ -26,7 +26,7 @@ class Content(NamedTuple):
 
 @kernel
 def content(data: Bytes, start: int, end: int) -> Content:
-    """Key and value; either may reach beyond ``end``. The magic is 0 or 1, its byte is there."""
+    """Locate key and value; either may extend beyond ``end``. The caller has checked that the magic exists and is 0 or 1."""
     key = start + (_KEY_1 if i8(data, start + MESSAGE_MAGIC) == 1 else _KEY_0)
     if key > end:
         return Content(int64(NOWHERE), int64(0), int64(NOWHERE), int64(0))
@@ -39,5 +39,5 @@ def content(data: Bytes, start: int, end: int) -> Content:
 
 @kernel
 def within(start: int, size: int, end: int) -> bool:
-    """Whether a field begins somewhere and its bytes are there."""
+    """Whether a field has a position and all its bytes exist."""
     return start != NOWHERE and start + max(size, 0) <= end

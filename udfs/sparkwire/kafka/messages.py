@@ -1,8 +1,8 @@
 """``kafka_crc`` … ``kafka_message``: the fields of single messages of magic 0 and 1.
 
-A message has no length: it ends where its value ends, and bytes after that are not part of it. Kafka takes the length from the
-entry around it, and its checksum covers all of that. So if bytes follow the value and the checksum is wrong without them, it
-includes them.
+A message has no length: it ends with its value, and bytes after the value are not part of it. Kafka uses the length of the
+enclosing entry, and its checksum covers that whole length. So if bytes follow the value, and the checksum is wrong without them,
+the checksum includes them.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from sparkwire.kafka.read_messages import (
 from sparkwire.kernels import COPY_SLACK, Bools
 
 MESSAGE_COLUMNS: Final = ColumnTable["MessageColumn"]()
-"""The fields of a message: the columns of ``kafka_message``."""
+"""the fields of a message: the columns of ``kafka_message``"""
 
 
 class MessageColumn:
-    """The messages of a column."""
+    """The scan of a column of messages."""
 
     def __init__(self, data: pa.Array) -> None:
         self.source: Binary = binary_of(data)
         rows = self.source.rows
         checked_total(
             int(self.source.offsets[rows] - self.source.offsets[0])
-        )  # only those of a large_binary may be too much
+        )  # only a large_binary may exceed the limit
         self._fields = arrays(MessageFields, rows)
         ends = {name: empty(rows + 1, np.int32) for name in ("key_ends", "value_ends")}
         self._found = arrays(MessageContents, rows)._replace(**ends)
@@ -68,12 +68,12 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("BIGINT", "kafka_crc_computed(message) = kafka_crc(message) -> true")
     def crc_computed(self) -> pa.Array:
-        """The CRC-32 computed over the bytes that are there."""
+        """The CRC-32, computed over the bytes that exist."""
         return primitive(self._found.computed, self._present(HAS_CRC))
 
     @MESSAGE_COLUMNS.column("BOOLEAN", "kafka_crc_valid(message) -> true")
     def crc_valid(self) -> pa.Array:
-        """Whether both are equal; NULL where bytes are missing."""
+        """Whether the stored and the computed CRC-32 are equal; NULL if bytes are missing."""
         return primitive(self._found.crc_ok > 0, self._found.crc_ok >= 0)
 
     @MESSAGE_COLUMNS.column("TINYINT", "kafka_magic(message) -> 1")
@@ -88,7 +88,7 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("STRING", "kafka_compression(message) -> none")
     def compression(self) -> pa.Array:
-        """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown one."""
+        """Codec of the message set in the value: none, gzip, snappy, lz4; NULL for an unknown codec."""
         return from_codes(self._found.codec, NAMES)
 
     @MESSAGE_COLUMNS.column("TIMESTAMP", "kafka_timestamp(message) -> 2020-09-13 12:26:40.351")
@@ -98,7 +98,7 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("BIGINT", "kafka_timestamp_ms(message) -> 1600000000351")
     def timestamp_ms(self) -> pa.Array:
-        """The same [ms since epoch]."""
+        """Creation or append time of the message, as stored [ms since epoch]; NULL for magic 0 and for -1."""
         return primitive(self._fields.timestamp, self._present(HAS_TIME))
 
     @MESSAGE_COLUMNS.column("STRING", "kafka_timestamp_type(message) -> CreateTime")
@@ -118,7 +118,7 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("BINARY", "get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice")
     def value(self) -> pa.Array:
-        """The value; NULL for a null value (tombstone). Of a compressed message it is the compressed set."""
+        """The value; NULL for a null value (tombstone). The value of a compressed message is a compressed message set."""
         return self._bytes(self._found.value, self._found.value_ends, HAS_VALUE)
 
     @MESSAGE_COLUMNS.column("INT", "kafka_value_size(message) -> 64")
@@ -128,8 +128,8 @@ class MessageColumn:
 
     @MESSAGE_COLUMNS.column("STRING", "kafka_error(substring(message, 1, 20)) -> TRUNCATED")
     def error(self) -> pa.Array:
-        """Why the message cannot be read: TRUNCATED, BAD_MAGIC (a record batch, too), BAD_LENGTH (a size beyond bytes that
-        the checksum finds complete), CRC_MISMATCH, UNKNOWN_CODEC; NULL for valid bytes."""
+        """Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that
+        are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC. NULL for a valid message."""
         return from_codes(self._found.error, ERRORS)
 
     @MESSAGE_COLUMNS.column("BOOLEAN", "kafka_is_valid(message) -> true")

@@ -9,19 +9,21 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bitmap
 
-_PART_ROWS = 1 << 14  # texts that are Python's at a time: each takes many times its bytes
+_PART_ROWS = (
+    1 << 14
+)  # number of texts that are converted to Python at a time, because a Python string takes many times its bytes
 
 
 def binary(
     offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None
 ) -> pa.Array:
-    """BINARY: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``data`` may have room to spare."""
+    """BINARY: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``data`` may be longer than needed."""
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
 
 
 def text(column: pa.Array) -> pa.Array:
-    """BINARY as STRING; what is not UTF-8 becomes U+FFFD."""
+    """BINARY as STRING; bytes that are not UTF-8 become U+FFFD."""
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,10 +1,10 @@
-"""Parsing: from entries and their payloads to columns of records, one pass, no object per record.
+"""Parse entries and their payloads to columns of records, in one pass and without an object per record.
 
-Parsers append to ``RecordColumns`` and count in ``used``; the caller has made room for the most that the bytes allow. What a
-parser does not finish it does not count, so the next one overwrites it.
+Parsers append to ``RecordColumns`` and count in ``used``. The caller makes room for the largest number of records that the bytes
+allow. If a parser does not finish an entry, it does not count its rows, so the next parser overwrites them.
 
-While nothing is compressed, one kernel does everything from `framing` on, a cacheful at a time. It parses bytes while they are
-still in the cache from their checksum. A call of Python in between would take longer than parsing a cacheful.
+While nothing is compressed, one kernel does all steps from `framing` on, a cacheful at a time. So it parses bytes while the
+checksum has them in the cache. A Python call between the steps would take longer than parsing a cacheful.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sparkwire.kafka.batch_headers import (
 )
 from sparkwire.kafka.entry_payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
-from sparkwire.kafka.inflate import Inflater, Opened
+from sparkwire.kafka.inflate import Inflater, ParserInput
 from sparkwire.kafka.parse_batch import BatchDefaults, parse_batch
 from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
 from sparkwire.kafka.record_columns import (
@@ -48,10 +48,10 @@ from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
 
 RowsOfEntries = npt.NDArray[np.int32]
 
-CACHEFUL = 1 << 18  # of log bytes: they and what becomes of them stay in the second cache
-_FEW_ENTRIES = 1 << 11  # as many as most columns have: room for them is had at once
-_OPENED = 16  # cachefuls with something compressed, for what Python does with them [cachefuls]
-_FIRST = 4  # how much smaller the first part is, which estimates the size of all
+CACHEFUL = 1 << 18  # [bytes] log bytes of this size and their records stay in the L2 cache
+_FEW_ENTRIES = 1 << 11  # most columns have fewer entries, so the first block has room for this many
+_OPENED = 16  # [cachefuls] processed at a time if entries are compressed, to amortize the overhead of Python
+_FIRST = 4  # the first part is smaller by this factor; it serves to estimate the size of the result
 
 _BATCH_ATTRIBUTES_END = layout.BATCH["attributes"].end
 _ATTRIBUTES_END = layout.MESSAGE_ENTRY_1["attributes"].end
@@ -68,14 +68,14 @@ def parse_log(
     growing: GrowingColumns,
     piece: int,
 ) -> Iterator[tuple[HeaderBlock, RowsOfEntries]]:
-    """Append the records of all entries: some entries, and how many rows each of them became, until there are no more.
+    """Append the records of all entries to ``growing``. Yield blocks of entries, with the number of rows of each entry.
 
-    Some entries come to no more than ``piece`` bytes, or one to more.
+    A block has up to ``piece`` bytes of records, or a single larger entry.
     """
     data, most = source.data, _FEW_ENTRIES
     while room := min(framing.most_entries, most):
         entries, payloads = header_room(arrays(FrameBlock, room)), arrays(EntryPayloads, room)
-        block, first, count = Opened(entries, payloads, data), 0, 0
+        block, first, count = ParserInput(entries, payloads, data), 0, 0
         while count < room and framing.most_entries:
             count, parsed, compressed = parse_plain(
                 framing, block, count, offsets, verify, selected, growing.columns, CACHEFUL, piece - growing.size
@@ -88,7 +88,7 @@ def parse_log(
             yield entries.part(first, parsed), payloads.rows[first:parsed]
             first = count
             if compressed:
-                for opened in inflater.opened(source, entries.part(parsed, count), part(payloads, parsed, count)):
+                for opened in inflater.decompressed(source, entries.part(parsed, count), part(payloads, parsed, count)):
                     parse_records(data, opened, 0, len(opened.payloads.rows), verify, selected, growing)
                     yield opened.entries, opened.payloads.rows
         yield entries.part(first, count), payloads.rows[first:count]
@@ -98,7 +98,7 @@ def parse_log(
 @kernel
 def parse_plain(
     framing: Framing,
-    block: Opened,
+    block: ParserInput,
     count: int,
     offsets: OffsetRange,
     verify: bool,
@@ -107,10 +107,10 @@ def parse_plain(
     cacheful: int,
     most: int,
 ) -> tuple[int, int, bool]:
-    """Find entries, about ``most`` bytes of them, and append their records, up to a compressed one or the end of the room.
+    """Find about ``most`` bytes of entries and append their records. Stop at a compressed entry or if there is no room left.
 
-    Returns the number of entries in the block (it had ``count`` before), the end of the parsed ones, and whether a later one is
-    compressed.
+    ``count`` is the number of entries in the block. Returns the new number, the end of the parsed entries, and whether an entry
+    after these is compressed.
     """
     entries, payloads, data = block
     first = framing.progress[POSITION]
@@ -138,8 +138,8 @@ def parse_plain(
 
 
 @kernel
-def fits(opened: Opened, start: int, stop: int, selected: SelectedColumns, out: RecordColumns) -> bool:
-    """Whether there is room for all that entries can give, but for headers."""
+def fits(opened: ParserInput, start: int, stop: int, selected: SelectedColumns, out: RecordColumns) -> bool:
+    """Whether ``out`` has room for the largest possible result of entries, without headers."""
     payload, records = most_of(opened, start, stop)
     return bool(
         out.used[RECORDS] + records + 1 + COPY_SLACK <= out.offset.size
@@ -149,9 +149,15 @@ def fits(opened: Opened, start: int, stop: int, selected: SelectedColumns, out: 
 
 
 def parse_records(
-    data: Bytes, opened: Opened, start: int, stop: int, verify: bool, selected: SelectedColumns, growing: GrowingColumns
+    data: Bytes,
+    opened: ParserInput,
+    start: int,
+    stop: int,
+    verify: bool,
+    selected: SelectedColumns,
+    growing: GrowingColumns,
 ) -> None:
-    """Append the records of some of the entries."""
+    """Append the records of the entries from ``start`` to before ``stop``."""
     if start == stop:
         return
     payload, records = most_of(opened, start, stop)
@@ -166,8 +172,8 @@ def parse_records(
 
 
 @kernel
-def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
-    """How many bytes there are to parse, and how many records and error rows they can give at most."""
+def most_of(opened: ParserInput, start: int, stop: int) -> tuple[int, int]:
+    """Size of the bytes to parse, and the largest possible number of their records and error rows."""
     entries, payloads, _ = opened
     total = records = int64(0)
     for i in range(start, stop):
@@ -183,11 +189,11 @@ def most_of(opened: Opened, start: int, stop: int) -> tuple[int, int]:
 
 @kernel
 def parse_entries(
-    data: Bytes, opened: Opened, verify: bool, selected: SelectedColumns, out: RecordColumns, start: int, stop: int
+    data: Bytes, opened: ParserInput, verify: bool, selected: SelectedColumns, out: RecordColumns, start: int, stop: int
 ) -> int:
-    """Append the records of some of the entries, and say of each how many rows it became.
+    """Append the records of the entries from ``start`` to before ``stop``, and note the number of rows of each.
 
-    Returns the end of the parsed entries: not all, if the next has more headers than fit.
+    Returns the end of the parsed entries. It is less than ``stop`` if the headers of the next entry do not fit.
     """
     entries, payloads, arena = opened
     frames, fields = entries.frames, entries.fields
@@ -239,7 +245,7 @@ def _timestamp_type(magic: int, attributes: int) -> int:
 
 @kernel
 def append_error(fields: HeaderFields, i: int, magic: int, reach: int, error: int, out: RecordColumns) -> None:
-    """One row for an entry that cannot be read: the reason, and what of its header tells of a record."""
+    """Append one row for an entry that cannot be read, with the error and the readable fields of its header."""
     present = HAS_OFFSET if reach > layout.MAGIC else 0
     time_type = NO_CODE
     timestamp = int64(layout.NO_TIMESTAMP)

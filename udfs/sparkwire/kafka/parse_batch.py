@@ -1,4 +1,6 @@
-"""The records of one batch of magic 2: the one long loop, because passing the columns costs more than a record."""
+"""Parse the records of one batch of magic 2. The loop is long, because passing the columns to a function costs more than a
+record.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ from sparkwire.kafka.record_columns import (
     RecordColumns,
     SelectedColumns,
 )
-from sparkwire.kafka.sought import has_sought
+from sparkwire.kafka.search import matches_pattern
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch
 from sparkwire.kernels.varint import varint, varlong
 
-_AHEAD = 2048  # how far before a copy to prefetch its destination [bytes]
+_AHEAD = 2048  # [bytes] distance at which the destination of a copy is prefetched
 _UNKNOWN_CONTROL = len(CONTROL_TYPES) - 1
 _CONTROL_KEY = 4  # i16 version, i16 type [bytes]
 _INT32_MAX = 2**31 - 1
@@ -40,11 +42,11 @@ _ALL, _SOME, _NO_ROOM = range(3)
 
 
 class BatchDefaults(NamedTuple):
-    """What a batch says of all its records."""
+    """The fields of a batch's header that apply to all its records."""
 
     base_offset: int
     time: int
-    """what their timestamps count from, or with log append time that of all of them [ms since epoch]"""
+    """base of the records' timestamps, or with log append time the timestamp of all records [ms since epoch]"""
     attributes: int
     base_sequence: int
     record_count: int
@@ -54,7 +56,7 @@ class BatchDefaults(NamedTuple):
 def parse_batch(
     source: Bytes, pos: int, end: int, batch: BatchDefaults, selected: SelectedColumns, out: RecordColumns
 ) -> bool:
-    """The records of a batch, up to the first that cannot be read: one row says so. Whether there was room for them."""
+    """Append the records of a batch. An unreadable record is one error row, and the last. Return whether there was room."""
     record_count = _parse_records(source, pos, end, batch, selected, out) if batch.record_count > 0 else _ALL
     if record_count == _SOME:
         append_row(0, NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
@@ -65,12 +67,12 @@ def parse_batch(
 def _parse_records(
     source: Bytes, pos: int, end: int, batch: BatchDefaults, selected: SelectedColumns, out: RecordColumns
 ) -> int:
-    """Append all records, which take all bytes, or those before the first that cannot be read, or, for want of room, none."""
+    """Append all records, or those before the first unreadable one. Append none if there is not enough room."""
     base_offset, base_time, attributes, base_sequence, missing = batch
     time_type = 1 if attributes & LOG_APPEND_TIME else 0
     begin = pos
-    sought = selected.sought.active and not attributes & CONTROL
-    # No call in the loop takes `out`: passing its arrays costs more than a record.
+    filtered = selected.pattern.active and not attributes & CONTROL
+    # No call in the loop takes `out`, because passing its arrays costs more than a record.
     first = out.used[RECORDS]
     row, keys, values = first, out.used[KEY_BYTES], out.used[VALUE_BYTES]
     headers = out.used[HEADERS]
@@ -81,7 +83,7 @@ def _parse_records(
         if pos < 0 or size < 0 or size > end - pos:
             break
         stop = pos + size
-        if missing == 1 and stop != end:  # the count is too small: Kafka rejects the record at which it finds out
+        if missing == 1 and stop != end:  # the count is too small: Kafka rejects this record
             break
         time_delta, pos = varlong(source, pos + 1, stop)
         if pos < 0:
@@ -131,7 +133,7 @@ def _parse_records(
             if pos != stop:
                 break
         missing -= 1
-        if sought and not has_sought(source, key, key_size, value, value_size, selected.sought):
+        if filtered and not matches_pattern(source, key, key_size, value, value_size, selected.pattern):
             continue
         headers, header_keys, header_values = new_header, new_key, new_value
         time = base_time if time_type else base_time + time_delta
@@ -146,7 +148,7 @@ def _parse_records(
             values += max(value_size, 0)
             prefetch(out.value, values + _AHEAD)
             prefetch(out.value, values + _AHEAD + 64)
-        at = np.uint64(row)  # an index without a sign needs no look whether it counts from the end
+        at = np.uint64(row)  # an unsigned index needs no check for negative values
         out.offset[at] = base_offset + offset_delta
         out.timestamp[at] = time
         out.present[at] = present
@@ -156,7 +158,7 @@ def _parse_records(
         out.value_ends[at] = values
         out.header_ends[at] = headers
         common &= present
-    # What the batch says of all its records goes in here, by loops that become a few wide stores.
+    # Fill in the fields of the batch, in loops that compile to a few wide stores.
     for i in range(first, row):
         out.timestamp_type[i] = time_type
         out.error[i] = OK
@@ -172,7 +174,7 @@ def _parse_records(
 
 @kernel
 def _sequence(base: int, delta: int) -> int:
-    """A record's sequence: from 2^31 - 1 it continues with 0."""
+    """A record's sequence; 0 follows 2^31 - 1."""
     if base < 0:
         return -1
     sequence = base + delta
@@ -181,7 +183,7 @@ def _sequence(base: int, delta: int) -> int:
 
 @kernel
 def _parse_control_types(source: Bytes, pos: int, end: int, first: int, last: int, out: RecordColumns) -> None:
-    """The types of all parsed records: to compare each record of every batch takes longer."""
+    """Parse the control types of all parsed records. It is a separate loop, so that other batches do not check every record."""
     for i in range(first, last):
         size, pos = varint(source, pos, end)
         stop = pos + size

@@ -1,4 +1,4 @@
-"""The records of messages of magic 0 and 1: a plain one, and the set that a wrapper holds."""
+"""Parse the records of messages of magic 0 and 1: of a plain message, and of a wrapper's set."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from sparkwire.kafka import record_columns
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
 from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
 from sparkwire.kafka.record_columns import RecordColumns, SelectedColumns
-from sparkwire.kafka.sought import has_sought
+from sparkwire.kafka.search import matches_pattern
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32
 
 NO_CODE = -1
-"""no timestamp type, no control type"""
+"""stands for no timestamp type and no control type"""
 
 _SIZE = ENTRY["size"].offset
 _COVERED = MESSAGE_1["crc"].end
@@ -52,13 +52,13 @@ def parse_message(
     selected: SelectedColumns,
     out: RecordColumns,
 ) -> None:
-    """Append the message ``source[pos:end]``; one with a wrong checksum still has its fields."""
+    """Append the message ``source[pos:end]``. If its checksum is wrong, the row still has its fields."""
     present = record_columns.HAS_OFFSET | record_columns.HAS_TIME
     message = content(source, pos, end)
     has_key, has_value = within(message.key, message.key_size, end), within(message.value, message.value_size, end)
-    sought = selected.sought.active and crc_ok and has_key and has_value
-    if sought and not has_sought(
-        source, message.key, message.key_size, message.value, message.value_size, selected.sought
+    filtered = selected.pattern.active and crc_ok and has_key and has_value
+    if filtered and not matches_pattern(
+        source, message.key, message.key_size, message.value, message.value_size, selected.pattern
     ):
         return
     if message.key_size >= 0 and has_key:
@@ -93,9 +93,10 @@ def parse_wrapper(
     selected: SelectedColumns,
     out: RecordColumns,
 ) -> bool:
-    """The messages of a decompressed set, with absolute offsets; whether there is a whole one and the wrapper's offset can be.
+    """Append the messages of a decompressed set, with absolute offsets.
 
-    With log append time the wrapper's ``timestamp`` is that of all inner messages.
+    Returns false if the set has no complete message or the wrapper's offset is impossible. With log append time, all inner
+    messages have the wrapper's ``timestamp``.
     """
     last, whole_end = _last_inner(source, pos, end)
     if whole_end == pos or (relative and stored != 0 and stored < last):
@@ -113,7 +114,7 @@ def parse_wrapper(
 
 @kernel
 def _last_inner(source: Bytes, pos: int, end: int) -> tuple[int, int]:
-    """Offset of the last whole message of a set, and where it ends."""
+    """Offset and end of the last complete message of a set."""
     last = int64(0)
     while end - pos >= OVERHEAD + LEAST_SIZE:
         size = int64(i32(source, pos + _SIZE, False))

@@ -1,4 +1,4 @@
-"""Which blocks the payloads of entries have, by the plans of their codecs."""
+"""Find the blocks of entries' payloads, with the plans of their codecs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _plan_unknown(data: Bytes, start: int, end: int, codec: int, magic: int, out
 
 
 def _or(own: int, plan: Plan, others: Plan, key: str) -> Plan:
-    """A plan for the codec ``own``, which leaves payloads of all others to ``others``."""
+    """A plan that uses ``plan`` for the codec ``own`` and ``others`` for all other codecs."""
 
     @kernel(key=key)
     def planned(data: Any, start: int, end: int, codec: int, magic: int, out: Any, count: int) -> int:
@@ -36,7 +36,7 @@ def _or(own: int, plan: Plan, others: Plan, key: str) -> Plan:
 
 
 def _of_every_codec() -> Plan:
-    """One kernel for all that have a plan."""
+    """One kernel for all codecs that have a plan."""
     planned, key = _plan_unknown, "plans of"
     for codec in CODECS:
         if codec.plan is not None:
@@ -49,12 +49,12 @@ _plan = _of_every_codec()
 
 
 def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads) -> tuple[Blocks, Ints]:
-    """The blocks of compressed payloads, and how many there are up to the end of each entry.
+    """The blocks of compressed payloads, and the number of blocks up to the end of each entry.
 
-    Entries with an unreadable payload get their error.
+    It sets the error of entries with an unreadable payload.
     """
     entry_count = len(entries.variant)
-    planned, ends = arrays(Blocks, 8 * entry_count), empty(entry_count, np.int64)  # a batch has one or a few
+    planned, ends = arrays(Blocks, 8 * entry_count), empty(entry_count, np.int64)  # a batch has one block or a few
     count = plan_blocks(data, entries, payloads, planned, ends)
     if count > len(planned.codec):
         planned = arrays(Blocks, count)

@@ -1,12 +1,12 @@
-"""``kafka_producer_snapshot``: a `.snapshot` file of a partition, what it knows of each producer.
+"""``kafka_producer_snapshot``: a `.snapshot` file of a partition, the state of each producer.
 
-    file   header  entry entry …        named by the offset after the last one that it covers
+    file   header  entry entry …        named by the offset after the last offset that it covers
     header i16 version (1), u32 CRC, i32 count
     CRC-32C                             count … the end of the file
 
-A file has one verdict, which every row of it has as `error`: TRUNCATED (less than a header, or fewer entries than its count),
-BAD_MAGIC (another version), BAD_LENGTH (a negative count), CRC_MISMATCH. The whole entries that are there are rows anyway;
-a file without any is one row of an error alone. Kafka rejects such a file, and builds it again from the log.
+All rows of a file have the same `error`: TRUNCATED (less than a header, or fewer entries than its count), BAD_MAGIC (another
+version), BAD_LENGTH (a negative count) or CRC_MISMATCH. Complete entries are rows even then. A corrupt file without a complete
+entry is one row with only the error. Kafka rejects a corrupt file, and rebuilds it from the log.
 
 Source: apache/kafka, `ProducerStateManager`.
 """
@@ -31,25 +31,25 @@ SNAPSHOT: Final = Layout(
     "header of a producer snapshot",
     Field("version", "i16", "1"),
     Field("crc", "u32", "CRC-32C of everything after it"),
-    Field("count", "i32", "Entries that follow"),
+    Field("count", "i32", "Number of entries"),
 )
 PRODUCER: Final = Layout(
     "entry of a producer snapshot",
-    Field("producer_id", "i64", "The producer"),
-    Field("producer_epoch", "i16", "Its epoch"),
-    Field("last_sequence", "i32", "Sequence of the last record of its last batch, -1 for none"),
+    Field("producer_id", "i64", "Id of the producer"),
+    Field("producer_epoch", "i16", "Epoch of the producer"),
+    Field("last_sequence", "i32", "Sequence of the last record of the producer's last batch, -1 for none"),
     Field("last_offset", "i64", "Offset of that record, -1 for none"),
-    Field("offset_delta", "i32", "From the first offset of that batch to its last"),
-    Field("timestamp_ms", "i64", "Of its last batch or marker [ms since epoch]"),
-    Field("coordinator_epoch", "i32", "Of the coordinator that wrote its last marker, -1 for none"),
-    Field("current_txn_first_offset", "i64", "Where its open transaction begins"),
+    Field("offset_delta", "i32", "Difference between the last and the first offset of that batch"),
+    Field("timestamp_ms", "i64", "Timestamp of the producer's last batch or marker [ms since epoch]"),
+    Field("coordinator_epoch", "i32", "Epoch of the coordinator that wrote the producer's last marker, -1 for none"),
+    Field("current_txn_first_offset", "i64", "First offset of the producer's open transaction"),
 )
 _VERSION = 1
 _VERSION_AT, _CRC_AT, _COUNT_AT = (SNAPSHOT[name].offset for name in ("version", "crc", "count"))
 _HEADER, _ENTRY = SNAPSHOT.size, PRODUCER.size
 NO_PRODUCERS: Final = bytes.fromhex("0001 48674bc7 00000000")
-"""the file that knows of none"""
-# -1 stands for none: the other fields return it as stored.
+"""a file without producers"""
+# -1 means none. All other fields return -1 as stored.
 _NULLABLE = ("timestamp_ms", "current_txn_first_offset")
 _NONE = -1
 
@@ -57,8 +57,8 @@ _read = entry_reader(PRODUCER)
 
 
 @kernel
-def judge(data: Bytes, offsets: npt.NDArray[Any], counts: Ints, errors: npt.NDArray[np.int8]) -> None:
-    """How many whole entries each file has, and its verdict."""
+def check_files(data: Bytes, offsets: npt.NDArray[Any], counts: Ints, errors: npt.NDArray[np.int8]) -> None:
+    """The number of complete entries of each file, and the file's error."""
     for row in range(counts.size):
         start = int64(offsets[row])
         size = int64(offsets[row + 1]) - start
@@ -85,7 +85,7 @@ class Producers:
     def __init__(self, data: pa.Array) -> None:
         source = binary_of(data)
         counts, verdicts = empty(source.rows, np.int64), empty(source.rows, np.int8)
-        judge(source.data, source.offsets, counts, verdicts)
+        check_files(source.data, source.offsets, counts, verdicts)
         rows = np.maximum(counts, verdicts != OK)
         self._ends, starts = spread(source.offsets[:-1].astype(np.int64) + _HEADER, rows, _ENTRY)
         self.present = np.repeat(counts > 0, rows)
@@ -112,7 +112,7 @@ COLUMNS: Final[tuple[Column[Producers], ...]] = (
     Column(
         "error",
         "STRING",
-        "What is wrong with the file, in every row of it.",
+        "Error of the whole file, the same in all its rows; NULL for a valid file.",
         lambda entries: from_codes(entries.errors, ERRORS),
     ),
 )

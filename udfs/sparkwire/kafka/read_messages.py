@@ -1,4 +1,4 @@
-"""Single messages of magic 0 and 1 to columns: one loop over the rows."""
+"""Read single messages of magic 0 and 1 to columns, in one loop over the rows."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sparkwire.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, wi
 from sparkwire.kernels import Bytes, copy, crc32, field_reader, i8, int64, kernel, prefetch, variant_of
 
 COVERED = MESSAGE_0["crc"].end
-"""where what the checksum covers begins [bytes]"""
+"""start of the range of the checksum [bytes]"""
 
 _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
-# Which layout a message has: by its magic, or none known.
+# The layouts of messages, by magic; the last is for an unknown magic.
 MAGIC_0, MAGIC_1, UNKNOWN = range(3)
 
 
 class MessageFields(NamedTuple):
-    """The fields of messages, an item each, 0 where a message lacks the field or its bytes."""
+    """The fields of messages, with an item for each message; 0 if a message lacks the field or its bytes."""
 
     crc: npt.NDArray[np.int64]
     magic: npt.NDArray[np.int8]
@@ -39,26 +39,26 @@ class MessageFields(NamedTuple):
 
 
 class MessageContents(NamedTuple):
-    """What follows from the fields and the bytes after them, an item each."""
+    """Results from the fields and from the bytes after them, with an item for each message."""
 
     present: npt.NDArray[np.uint8]
-    """bits: what is not NULL"""
+    """bits of the fields that are not NULL"""
     codec: npt.NDArray[np.int8]
     timestamp_type: npt.NDArray[np.int8]
     computed: npt.NDArray[np.int64]
     crc_ok: npt.NDArray[np.int8]
-    """1 yes, 0 no, -1 where bytes that it covers are missing"""
+    """1 right, 0 wrong, -1 if bytes of its range are missing"""
     error: npt.NDArray[np.int8]
     key: npt.NDArray[np.int64]
     key_size: npt.NDArray[np.int32]
     key_ends: npt.NDArray[np.int32]
-    """where the keys end when they are one after the other; item 0 is 0"""
+    """ends of the concatenated keys; item 0 is 0"""
     value: npt.NDArray[np.int64]
     value_size: npt.NDArray[np.int32]
     value_ends: npt.NDArray[np.int32]
 
 
-# Bits of `Found.present`.
+# Bits of `MessageContents.present`.
 HAS_CRC, HAS_MAGIC, HAS_ATTRIBUTES, HAS_TIME, HAS_KEY_SIZE, HAS_VALUE_SIZE, HAS_KEY, HAS_VALUE = (
     1 << bit for bit in range(8)
 )
@@ -69,13 +69,13 @@ _TIMESTAMP_END = MESSAGE_1["timestamp"].end
 
 
 _KNOWN_FIELDS = (variant_of(table, MessageFields._fields) for table in (MESSAGE_0, MESSAGE_1))
-# Of an unknown magic only what is before it can be read, and itself.
+# For an unknown magic, only the magic and the fields before it can be read.
 _UNKNOWN_FIELDS = variant_of(MESSAGE_0, [name if name in ("crc", "magic") else "" for name in MessageFields._fields])
 _read_fields = field_reader([*_KNOWN_FIELDS, _UNKNOWN_FIELDS])
 
 
 class Verdict(NamedTuple):
-    """What is wrong with a message, whether its checksum is right (1, 0, -1), and the checksum computed."""
+    """The error of a message, whether its checksum is right (1, 0, -1), and the computed checksum."""
 
     error: int
     crc_ok: int
@@ -84,12 +84,12 @@ class Verdict(NamedTuple):
 
 @kernel
 def read_messages(data: Bytes, offsets: npt.NDArray[Any], fields: MessageFields, out: MessageContents) -> int:
-    """Fill ``fields`` and ``out``; the bits of ``present`` that all rows have."""
+    """Fill ``fields`` and ``out``. Return the bits of ``present`` that all rows have."""
     common = EVERYTHING
     keys = values = int64(0)
     out.key_ends[0] = out.value_ends[0] = 0
     for row in range(offsets.size - 1):
-        # Only this kernel has the arrays: passing them costs more than the message.
+        # This kernel does not pass the arrays to another one: that would cost more than the message.
         start, end = int64(offsets[row]), int64(offsets[row + 1])
         for line in range(start, end, _LINE):
             prefetch(data, line + _AHEAD)
@@ -134,7 +134,7 @@ def _variant(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def _present(size: int, variant: int, timestamp: int, message: Content, end: int) -> int:
-    """Bits: what is not NULL."""
+    """The bits of the fields that are not NULL."""
     present = (HAS_CRC if size >= COVERED else 0) | (HAS_MAGIC if size > MESSAGE_MAGIC else 0)
     if variant != UNKNOWN and size >= _ATTRIBUTES_END:
         present |= HAS_ATTRIBUTES
@@ -148,7 +148,7 @@ def _present(size: int, variant: int, timestamp: int, message: Content, end: int
 
 @kernel
 def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int32], out: Bytes) -> None:
-    """Keys or values one after the other, where ``ends`` says."""
+    """Copy keys or values, concatenated; they end at ``ends``."""
     for row in range(starts.size):
         size = int64(ends[row + 1]) - int64(ends[row])
         if size > 0:
@@ -157,7 +157,7 @@ def copy_fields(data: Bytes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np
 
 @kernel
 def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, message: Content) -> Verdict:
-    """The checksum covers the message, or all bytes where they do not have its end."""
+    """Check a message. Its checksum covers the message, or all bytes if the end of the message is missing."""
     size = end - start
     if size < COVERED:
         return Verdict(int64(TRUNCATED), int64(-1), int64(0))
@@ -166,7 +166,7 @@ def _verdict(data: Bytes, start: int, end: int, variant: int, crc: int, message:
     if variant == UNKNOWN and size > MESSAGE_MAGIC:
         return Verdict(int64(BAD_MAGIC), int64(crc_ok), computed)
     if not within(message.value, message.value_size, end):
-        # If the checksum covers just these bytes, none is missing: a size is wrong.
+        # If the checksum of these bytes is right, no byte is missing, so a size is wrong.
         if crc_ok and message.key != NOWHERE:
             return Verdict(int64(BAD_LENGTH), int64(1), computed)
         return Verdict(int64(TRUNCATED), int64(-1), computed)

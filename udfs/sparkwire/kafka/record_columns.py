@@ -1,4 +1,4 @@
-"""Columns of records while they grow: room for all that the entries parsed next can give."""
+"""Growing columns of records: they have room for the largest possible result of the entries to parse next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sparkwire.core.column import INT32_MAX, Binary, checked_total, empty, rooms
 from sparkwire.kafka.layout import SMALLEST_RECORD
-from sparkwire.kafka.sought import Sought
+from sparkwire.kafka.search import SearchPattern
 from sparkwire.kernels import COPY_SLACK, Ints
 
 Offsets = npt.NDArray[np.int32]
@@ -18,27 +18,27 @@ Offsets = npt.NDArray[np.int32]
 HAS_OFFSET, HAS_TIME, HAS_SEQUENCE, HAS_KEY, HAS_VALUE, HAS_HEADERS = (1 << bit for bit in range(6))
 ALL_PRESENT = 63
 
-# Counters of `RecordColumns.used`; the last are the fields that every record has.
+# Counters of `RecordColumns.used`; the last has the bits of the fields that every record has.
 RECORDS, KEY_BYTES, VALUE_BYTES, HEADERS, HEADER_KEY_BYTES, HEADER_VALUE_BYTES, COMMON = range(7)
 COUNTERS = 7
 
-_AHEAD_BYTES = 2 << 20  # room for keys and values that come next, wherever they go
+_AHEAD_BYTES = 2 << 20  # extra room for the next keys and values
 _FIRST_BYTES = 1 << 17
-_RECORD_BYTES = 40  # of a record without its key and value [bytes]
+_RECORD_BYTES = 40  # size of a record without its key and value [bytes]
 
 
 class SelectedColumns(NamedTuple):
-    """The parts of a record to copy; other parts cost no more than finding their end."""
+    """The parts of a record to copy. Other parts are skipped."""
 
     key: bool
     value: bool
     headers: bool
-    sought: Sought
-    """what a record must have, or it is skipped"""
+    pattern: SearchPattern
+    """records that do not match it are skipped"""
 
 
 class RecordColumns(NamedTuple):
-    """Columns of records, and of headers. Ends of variable fields: item 0 is 0."""
+    """Columns of records and of their headers. In columns of ends, item 0 is 0."""
 
     offset: Ints
     timestamp: Ints
@@ -59,7 +59,7 @@ class RecordColumns(NamedTuple):
     header_value: npt.NDArray[np.uint8]
     header_valid: npt.NDArray[np.bool_]
     used: Ints
-    """their fill level, by counter"""
+    """number of used items, by counter"""
 
 
 _DTYPES: dict[int, dict[str, npt.DTypeLike]] = {
@@ -73,18 +73,18 @@ _DTYPES: dict[int, dict[str, npt.DTypeLike]] = {
     HEADER_KEY_BYTES: {"header_key": np.uint8},
     HEADER_VALUE_BYTES: {"header_value": np.uint8},
 }  # fmt: skip
-"""which columns grow with a counter"""
+"""the columns that grow with each counter"""
 
 
 class GrowingColumns:
-    """Columns that grow before the next data may not fit."""
+    """Columns that grow when there may not be enough room for the next data."""
 
     def __init__(self, source: Binary) -> None:
         self._first, self._total = int(source.offsets[0]), int(source.offsets[-1] - source.offsets[0])
         self.begin()
 
     def begin(self) -> None:
-        """New columns, without records."""
+        """Start new, empty columns."""
         size = min(_FIRST_BYTES, self._total)
         self._room = dict.fromkeys(_DTYPES, 1)
         self._room[RECORDS] = size // SMALLEST_RECORD + 2 + COPY_SLACK
@@ -100,12 +100,12 @@ class GrowingColumns:
 
     @property
     def size(self) -> int:
-        """About what the records take that are there [bytes]."""
+        """Approximate size of the records in the columns [bytes]."""
         used = self.columns.used
         return int(used[RECORDS] * _RECORD_BYTES + used[KEY_BYTES] + used[VALUE_BYTES] + used[HEADER_VALUE_BYTES])
 
     def make_room(self, more: dict[int, int], position: int) -> None:
-        """Make room for so many more items, by counter; ``position``: the end of the parsed part of the source."""
+        """Make room for ``more`` items, by counter; ``position`` is the end of the parsed part of the source."""
         used = self.columns.used.tolist()
         checked_total(max(used[counter] + items for counter, items in more.items()))
         if all(used[counter] + items + COPY_SLACK <= self._room[counter] for counter, items in more.items()):
@@ -114,7 +114,7 @@ class GrowingColumns:
         for counter, items in more.items():
             least = used[counter] + items + COPY_SLACK
             selected = self._expected(counter, least, used[counter], position)
-            # Where one has to grow, others that soon would have to grow with it.
+            # If one column must grow, others that would soon have to grow do so now.
             if least > self._room[counter] or selected > 2 * self._room[counter]:
                 self._room[counter] = selected
                 for name in _DTYPES[counter]:
@@ -122,21 +122,22 @@ class GrowingColumns:
         self.columns = self.columns._replace(**larger)
 
     def _expected(self, counter: int, least: int, used: int, position: int) -> int:
-        """How many items all will take, if it continues like this.
+        """The expected total number of items, extrapolated from the parsed part of the source.
 
-        But no more than four times ``least``, or than the source has: decompressed data may claim any size.
+        It is at most four times ``least``, or the size of the source if that is larger, because decompressed data may be of any
+        size.
         """
         done = (position - self._first) / max(1, self._total)
         expected = int(used / done * 1.02) if done else 0
-        # The next data must fit wherever their bytes go: all of them may be keys.
+        # The next data must fit in any case: all their bytes may be keys.
         expected += least - used + (_AHEAD_BYTES if counter in (KEY_BYTES, VALUE_BYTES) else 0)
         expected = min(expected, max(4 * least, self._total))
-        # At the source's end it may continue otherwise than before: what grows by little grows often.
+        # The rest of the source may differ from the parsed part. A column grows by half at least, so that it does not grow often.
         return min(max(least, expected, self._room[counter] * 3 // 2), INT32_MAX + COPY_SLACK)
 
 
 def _grown(column: npt.NDArray[Any], used: int, size: int) -> npt.NDArray[Any]:
-    """The same with room for ``size`` items."""
+    """The column with room for ``size`` items."""
     larger = empty(size, column.dtype)
     larger[:used] = column[:used]
     return larger

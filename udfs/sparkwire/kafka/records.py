@@ -1,8 +1,8 @@
-"""``kafka_records``: every record of log bytes, compressed batches decompressed.
+"""``kafka_records``: every record of log bytes, with compressed batches decompressed.
 
-Log bytes are read once, a cacheful at a time. `framing` finds the entries, `batch_headers` reads their headers, `payloads`
-locates their contents, `inflate` decompresses them, `parse` appends the records to columns. This module makes Arrow columns of
-these. It stores a value that all records of an entry share once, and repeats it at the end.
+It reads log bytes once, a cacheful at a time. `framing` finds the entries, `batch_headers` reads their headers, `entry_payloads`
+locates their contents, `inflate` decompresses them, and `parse` appends the records to columns. This module makes Arrow columns
+of these. It stores a value that all records of an entry share only once, and repeats it at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sparkwire.kafka.layout import CONTROL_TYPES, TIMESTAMP_TYPES
 from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
 from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, SelectedColumns
-from sparkwire.kafka.sought import ANYTHING, Sought
+from sparkwire.kafka.search import ANYTHING, SearchPattern
 from sparkwire.kernels import Bools
 
 _NO_ROWS = np.empty(0, np.int32)
@@ -46,9 +46,9 @@ class Records:
     source
         the column
     entries
-        all its entries
+        all entries of the column
     rows_of_entries
-        how many records, or rows with an error, each of them became
+        number of rows of each entry: records or errors
     columns
         the records
     """
@@ -63,14 +63,14 @@ class Records:
         self.rows = int(columns.used[record_columns.RECORDS])
 
     def _present(self, bit: int) -> Bools | None:
-        """Where a field is not NULL, None for everywhere."""
+        """Rows in which a field is not NULL, None for all rows."""
         if self._columns.used[record_columns.COMMON] & bit:
             return None
         present: Bools = self._columns.present[: self.rows] & bit != 0
         return present
 
     def entry_of_row(self) -> npt.NDArray[np.int64]:
-        """The number of the entry of each record."""
+        """The index of each record's entry."""
         return np.repeat(np.arange(len(self._rows_of_entries)), self._rows_of_entries)
 
     def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -86,7 +86,7 @@ class Records:
 
     @cached_property
     def ends(self) -> npt.NDArray[np.int32]:
-        """Where the records of each row of the column begin, and those of the last end."""
+        """The start of each row's records, and the end of the last row's records."""
         entries = np.searchsorted(self.entries.frames.row, np.arange(self.source.rows + 1))
         ends = np.concatenate([np.zeros(1, np.int32), np.cumsum(self._rows_of_entries, dtype=np.int32)])
         return ends[entries]
@@ -128,7 +128,7 @@ class Records:
 
     @RECORDS_TABLE.column("ARRAY<STRUCT<key STRING, value BINARY>>")
     def headers(self) -> pa.Array:
-        """Headers in order, keys may repeat; empty in magic 2 without any, NULL in magic 0 and 1."""
+        """Headers in order; keys may repeat. Empty for a record of magic 2 without headers, NULL in magic 0 and 1."""
         columns = self._columns
         n = int(columns.used[record_columns.HEADERS])
         keys = binary(columns.header_key_ends[: n + 1], columns.header_key, None)
@@ -170,12 +170,12 @@ class Records:
 
     @RECORDS_TABLE.column("INT")
     def partition_leader_epoch(self) -> pa.Array:
-        """Epoch of the leader that appended the batch; no checksum covers it; NULL in magic 0 and 1."""
+        """Epoch of the leader that appended the batch; no checksum covers it. NULL in magic 0 and 1."""
         return self.header_field("partition_leader_epoch")
 
     @RECORDS_TABLE.column("BOOLEAN")
     def is_transactional(self) -> pa.Array:
-        """Whether it belongs to a transaction."""
+        """Whether the record belongs to a transaction."""
         return self._nullable(self.entries.is_transactional())
 
     @RECORDS_TABLE.column("BOOLEAN")
@@ -212,18 +212,18 @@ def scan_records(
     verify_crc
         whether an entry, or an inner message, with a wrong checksum is an error
     max_batch_bytes
-        bound of what one compressed entry may become [bytes]
+        largest decompressed size of one entry [bytes]
     max_value_bytes
-        bound of what all compressed entries of one row may become, ``ROW_BYTES`` for each record and its content [bytes]
+        limit for all compressed entries of one row: their content, and ``ROW_BYTES`` for each record [bytes]
     columns
-        the columns to return; without key, value or headers, it does not copy them
+        the columns to return; key, value and headers are copied only if they are among them
     """
     for name, bound in (("max_batch_bytes", max_batch_bytes), ("max_value_bytes", max_value_bytes)):
         if bound < 1:
             raise argument_error("kafka_records", f"{name} BIGINT of 1 or more", bound)
     source = binary_of(data)
     framing = framing_of(source, REPORTED if verify_crc else BELIEVED)
-    # Whatever the rows hold, all records fit into one Arrow column: what is not compressed has its place there.
+    # The limits guarantee that all records fit into one Arrow column, including the uncompressed ones.
     content = INT32_MAX - int(source.offsets[-1] - source.offsets[0])
     inflater = Inflater(max_batch_bytes, max_value_bytes, content, MAX_ANSWER_BYTES)
     return next(records_of(source, framing, verify_crc, inflater, columns, EVERY_OFFSET))
@@ -237,14 +237,14 @@ def records_of(
     columns: Collection[str],
     offsets: OffsetRange,
     piece: int = EVERYTHING,
-    sought: Sought = ANYTHING,
+    pattern: SearchPattern = ANYTHING,
 ) -> Iterator[Records]:
-    """The records of a column of log bytes, by pieces that come to about ``piece`` bytes; the last may have none.
+    """The records of a column of log bytes, in pieces of about ``piece`` bytes; the last piece may have no record.
 
-    ``offsets``: entries without a record in this range are not opened, and give no row. ``sought``: nor do records without it,
-    but for those that a broker wrote. A piece is valid until the next request.
+    Entries without a record in ``offsets`` are not decompressed and have no row. Records that do not match ``pattern`` have no
+    row, except control records. A piece is valid until you take the next one.
     """
-    selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, sought)
+    selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, pattern)
     growing = GrowingColumns(source)
     parsed = parse_log(source, framing, verify_crc, inflater, selected, offsets, growing, piece)
     while True:

@@ -1,11 +1,11 @@
-"""``to_kafka_message`` and ``to_kafka_records``: messages, message sets and record batches, as Kafka's producers write them.
+"""``to_kafka_message`` and ``to_kafka_records``: encode messages, message sets and record batches as Kafka's producers do.
 
-- A set of magic 0 or 1 is one entry a record, or one wrapper: its offset is the last record's, its timestamp the latest.
-  Offsets inside a wrapper are absolute in magic 0; in magic 1 they count from 0.
-- A batch is that of a producer without transactions or sequences: producer id, epoch and sequence are -1. The leader epoch is
-  -1, too, until a broker sets it. The first timestamp is the base, varints are the shortest.
-- Records with offsets keep them, with gaps, as compaction leaves them. If their offsets differ by more than 2^31 - 1, they
-  become several batches.
+- A set of magic 0 or 1 has one entry for each record, or one wrapper. A wrapper has the last record's offset and the latest
+  timestamp. Offsets inside a wrapper are absolute in magic 0; in magic 1 they count from 0.
+- A batch is like that of a producer without transactions or sequences: producer id, epoch and sequence are -1. The leader epoch
+  is also -1, until a broker sets it. The base timestamp is the first record's. Varints have their shortest form.
+- Records with offsets keep them, including gaps from compaction. If their offsets differ by more than 2^31 - 1, they become
+  several batches.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ _NAME = "to_kafka_records"
 _LARGEST = 2**31 - 1  # [bytes]
 LARGEST_OFFSET = 2**63 - 1
 LARGEST_DELTA = 2**31 - 1
-"""offsets that the last record of a batch may come after its first"""
+"""largest difference of the offsets of a batch's last and first record"""
 _MESSAGE_SIZES = np.array(MESSAGE_SIZES, np.int64)
 _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SIZE], np.int64)
-"""of a compressed set before its payload, by its magic [bytes]"""
+"""size of a compressed set without its payload, by its magic [bytes]"""
 
 
 def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None, magic: pa.Array | None) -> pa.Array:
-    """One message a row; a NULL key or value is null in the message, too."""
+    """One message for each row; a NULL key or value becomes a null key or value."""
     keys, values = spans_of(key), spans_of(value)
-    stamps, asked = (_or_null(column, len(key)) for column in (timestamp_ms, magic))
-    # Without a magic, a message has the one that can say what there is.
-    magics = np.where(_valid(asked), _numbers(asked, 0), _valid(stamps))
+    stamps, given = (_or_null(column, len(key)) for column in (timestamp_ms, magic))
+    # Without a magic, the message gets magic 1 if it has a timestamp, else magic 0.
+    magics = np.where(_valid(given), _numbers(given, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
         raise argument_error("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
     sizes = _MESSAGE_SIZES[magics] + np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
@@ -65,7 +65,7 @@ def encode_records(
     leader_epoch: pa.Array | None = None,
     timestamp_type: pa.Array | None = None,
 ) -> pa.Array:
-    """One set a row, without bytes for no records; several batches where one cannot hold the offsets."""
+    """One set for each row, empty for no records; several batches if one batch cannot hold the offsets."""
     magics = _magics(magic)
     numbers = _codecs(compression, magics)
     appended = _log_append_time(timestamp_type, magics)
@@ -75,15 +75,17 @@ def encode_records(
     headed = (items.headers[ends[1:]] > items.headers[ends[:-1]]) & (magics < 2)
     if headed.any():
         raise argument_error(_NAME, "headers with magic 2 only", f"magic {magics[headed][0]}")
-    cuts, rows = _cut_by_offset(items.offset, ends, magics)
+    cuts, rows = _split_by_offset(items.offset, ends, magics)
     sets = Sets(cuts[:-1], cuts[1:], magics[rows], numbers[rows], appended[rows], epochs[rows])
     if appended.any():
         items = items._replace(timestamp=_of_sets(sets, items.timestamp))
     return _by_row(encode(sets, items), np.searchsorted(rows, np.arange(len(magics) + 1)))
 
 
-def _cut_by_offset(offsets: Ints, ends: Ints, magics: npt.NDArray[np.int8]) -> tuple[Ints, Ints]:
-    """Where sets end, from 0 on, and the row of each: a row is one set, or several batches that each can hold their offsets."""
+def _split_by_offset(offsets: Ints, ends: Ints, magics: npt.NDArray[np.int8]) -> tuple[Ints, Ints]:
+    """The ends of sets, beginning with 0, and each set's row. A row is one set, or several batches that can hold their
+    offsets.
+    """
     cuts, rows = [0], []
     filled = np.flatnonzero((ends[1:] > ends[:-1]) & (magics == 2))
     if len(filled) == 0 or (offsets[ends[filled + 1] - 1] - offsets[ends[filled]]).max() <= LARGEST_DELTA:
@@ -100,7 +102,7 @@ def _cut_by_offset(offsets: Ints, ends: Ints, magics: npt.NDArray[np.int8]) -> t
 
 
 def _of_sets(sets: Sets, timestamps: Ints) -> Ints:
-    """Of sets with log append time the latest timestamp for each record: a broker appends them all at once."""
+    """The timestamps of records. In a set with log append time, all get the latest, because a broker appends them at once."""
     latest = timestamps.copy()
     for k in np.flatnonzero(sets.log_append_time & (sets.last > sets.first)).tolist():
         some = slice(sets.first[k], sets.last[k])
@@ -109,7 +111,7 @@ def _of_sets(sets: Sets, timestamps: Ints) -> Ints:
 
 
 def _by_row(sets: pa.Array, firsts: Ints) -> pa.Array:
-    """Those of a row as one value."""
+    """The concatenated sets of each row."""
     if len(sets) == len(firsts) - 1:
         return sets
     _, offsets, data = sets.buffers()
@@ -118,7 +120,7 @@ def _by_row(sets: pa.Array, firsts: Ints) -> pa.Array:
 
 
 def encode(sets: Sets, records: RecordsToWrite) -> pa.Array:
-    """BINARY: each set."""
+    """BINARY: the bytes of each set."""
     bodies = empty(len(records.timestamp), np.int64)
     sizes = empty(len(sets.first), np.int64)
     measure_sets(sets, records, bodies, sizes)
@@ -132,7 +134,7 @@ def encode(sets: Sets, records: RecordsToWrite) -> pa.Array:
 
 
 def _payloads(sets: Sets, records: RecordsToWrite, bodies: Ints, sizes: Ints) -> Spans:
-    """What compression makes of the sets that have a size [bytes]."""
+    """The compressed payloads of sets; ``sizes`` has their uncompressed sizes [bytes]."""
     plain = empty(int(sizes.max(initial=0)), np.uint8, COPY_SLACK)
     made: list[bytes] = []
     compressed = np.zeros(len(sizes), np.int64)
@@ -156,7 +158,7 @@ def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> RecordsToWrite:
 
 
 def _offsets(offset: pa.Array, base_offsets: Ints, ends: Ints) -> Ints:
-    """Those that the records of a row have or, where none of them has one, from the base offset of the row on."""
+    """The offsets of records: their own, or if no record of a row has one, numbered from the row's base offset on."""
     known = np.concatenate([[0], np.cumsum(_valid(offset))])
     counts = np.diff(ends)
     own = np.diff(known[ends])
@@ -169,7 +171,7 @@ def _offsets(offset: pa.Array, base_offsets: Ints, ends: Ints) -> Ints:
 
 
 def _numbered(base_offsets: Ints, ends: Ints, rows: npt.NDArray[np.bool_]) -> Ints:
-    """The offsets of records that have none: from the base offset of their row on, which has to be one in these ``rows``."""
+    """The offsets of records without offsets, numbered from their row's base offset, which must be valid in these ``rows``."""
     counts = np.diff(ends)
     beyond = rows & ((base_offsets < 0) | (base_offsets > LARGEST_OFFSET - counts))
     if beyond.any():
@@ -180,7 +182,7 @@ def _numbered(base_offsets: Ints, ends: Ints, rows: npt.NDArray[np.bool_]) -> In
 
 
 def _check_order(offsets: Ints, ends: Ints) -> None:
-    """ValueError where the offsets of a row do not ascend from 0 or later on."""
+    """ValueError if the offsets of a row are negative or do not ascend."""
     wrong = offsets < 0
     wrong[1:] |= (offsets[1:] <= offsets[:-1]) & ~np.isin(np.arange(1, len(offsets)), ends)
     if wrong.any():
@@ -191,9 +193,9 @@ def _check_order(offsets: Ints, ends: Ints) -> None:
 
 
 def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, headers: pa.Array) -> RecordsToWrite:
-    """The columns of records as kernels see them; ``headers`` is ARRAY<STRUCT<key STRING, value BINARY>>.
+    """The columns of records for kernels; ``headers`` is ARRAY<STRUCT<key STRING, value BINARY>>.
 
-    ValueError where a header has no key.
+    ValueError if a header has no key.
     """
     header_key, header_value = headers.flatten().flatten()
     if header_key.null_count:
@@ -205,7 +207,7 @@ def records_of(offsets: Ints, timestamps: Ints, key: pa.Array, value: pa.Array, 
 
 
 def _lengths(lists: pa.Array) -> Ints:
-    """How many items each row has, a NULL row none."""
+    """The number of items in each row; 0 for NULL."""
     return np.asarray(lists.value_lengths().fill_null(0), np.int64)
 
 
@@ -264,4 +266,4 @@ def _magics(magic: pa.Array) -> npt.NDArray[np.int8]:
 def _check_sizes(function: str, sizes: Ints) -> None:
     largest = int(sizes.max(initial=0))
     if largest > _LARGEST:
-        raise argument_error(function, f"up to {_LARGEST} bytes a row", f"{largest}")
+        raise argument_error(function, f"up to {_LARGEST} bytes for each row", f"{largest}")

@@ -1,7 +1,7 @@
-"""``kafka_txn_index``: a `.txnindex` file, the aborted transactions whose marker is in the segment.
+"""``kafka_txn_index``: a `.txnindex` file, the aborted transactions whose abort marker is in the segment.
 
-Entries are one after the other, without a header or a checksum. Unlike the other indexes' files this one is not allocated in
-advance: every whole entry counts. Bytes after the last one have no effect, as in `kafka_offset_index`.
+The file consists of entries, without a header or a checksum. A broker does not allocate it in advance, unlike the other indexes,
+so every complete entry counts. Bytes after the last complete entry are ignored, as in `kafka_offset_index`.
 
 Source: apache/kafka, `AbortedTxn`.
 """
@@ -17,8 +17,8 @@ TXN_INDEX: Final = Layout(
     "entry of a transaction index",
     Field("version", "i16", "0"),
     Field("producer_id", "i64", "Producer id of the transaction"),
-    Field("first_offset", "i64", "Of the transaction"),
-    Field("last_offset", "i64", "Of the transaction: that of its abort marker"),
+    Field("first_offset", "i64", "First offset of the transaction"),
+    Field("last_offset", "i64", "Last offset of the transaction, that of its abort marker"),
     Field("last_stable_offset", "i64", "The last stable offset at the abort: no transaction was open below it"),
 )
 

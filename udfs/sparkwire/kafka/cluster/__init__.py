@@ -1,1 +1,1 @@
-"""What a cluster stores about itself: internal topics and metadata, by Kafka's own message definitions."""
+"""Read internal topics and the metadata of a cluster, with Kafka's own message definitions."""

@@ -1,16 +1,16 @@
-"""Kafka's own message definitions, which `message_reader` reads by.
+"""Kafka's own message definitions, for `message_reader`.
 
-`tools.kafka_definitions` makes `definitions.json` from Kafka's jars. A message is fields in the order of its definition,
-of which a version has some:
+`tools.kafka_definitions` makes `definitions.json` from Kafka's jars. A message consists of the fields of its definition that its
+version has, in order:
 
     string   i16 size, UTF-8              flexible: unsigned varint size + 1
     bytes    i32 size, bytes              flexible: the same
     array    i32 count, item item …       flexible: unsigned varint count + 1
-    tags     at the end of a message and of each structure, if flexible: unsigned varint count, for each unsigned varint tag,
-             unsigned varint size, bytes. The reader skips a tag that the definition does not have
+    tags     at the end of a message and of each structure, if flexible: unsigned varint count, then for each tag its number
+             (unsigned varint), size (unsigned varint) and bytes. The reader skips tags that the definition does not have
 
-A size or count of -1 (flexible: 0) is null, if the definition allows it. Before a nullable structure is an i8: 1, or -1 for
-null (in a tag 0). Bytes after the message have no effect.
+A size or count of -1 (flexible: 0) means null, if the definition allows it. A nullable structure begins with an i8: 1, or -1 for
+null (in a tag: 0). Bytes after the message have no effect.
 
 Source: apache/kafka, `generator/src/main/java/org/apache/kafka/message/FieldSpec.java`, and KIP-482.
 """
@@ -30,18 +30,18 @@ class DefinedField(NamedTuple):
     """A field of a message, or of a structure in one."""
 
     name: str
-    """as in Kafka's JSON"""
+    """name as in Kafka's JSON"""
     type: str
-    """of its items, where it is an array"""
+    """type; for an array, type of its items"""
     is_array: bool
     versions: range
-    """that have it"""
+    """versions that have the field"""
     nullable: range
     tagged: range
-    """the versions that have it as a tag"""
+    """versions that have the field as a tag"""
     tag: int
     fields: tuple[DefinedField, ...]
-    """of a structure"""
+    """fields of a structure"""
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Self:
@@ -59,13 +59,13 @@ class DefinedField(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message: where it is, what names it there, and its fields."""
+    """The definition of a message: its topic, the numbers that identify it there, and its fields."""
 
     topic: str
     part: str
     """``key``, ``value``, ``control``, ``embedded``"""
     number: int
-    """Kafka's apiKey; for a control record its type"""
+    """Kafka's apiKey; the type of a control record"""
     name: str
     versions: range
     flexible: range
@@ -81,7 +81,7 @@ def _versions(text: str) -> range:
 
 @cache
 def messages() -> tuple[Message, ...]:
-    """All that internal topics hold; where two have the same number and version, the first one is the newer."""
+    """The messages of all internal topics. If two have the same number and version, the first is the newer one."""
     text = (files(__package__) / "definitions.json").read_text(encoding="utf-8")
     return tuple(
         Message(

@@ -1,13 +1,13 @@
-"""``kafka_internal_record``: any record of Kafka's internal topics, its key and its value as the JSON of Kafka's own dump.
+"""``kafka_internal_record``: key and value of any record of Kafka's internal topics, as the JSON of Kafka's own dump.
 
-What names the message depends on the topic:
+The fields that identify the message depend on the topic:
 
     __consumer_offsets, __transaction_state, __share_group_state
-        the key begins with an i16, the message's number; the value with an i16, its version
+        the key begins with the message's number (i16), the value with its version (i16)
     __cluster_metadata, __remote_log_metadata
         no key; the value begins with a frame, see `metadata_frames`
     control records of __cluster_metadata
-        a key: i16 version, i16 type. The value is the message; its first field is the version
+        the key is i16 version, i16 type. The value is the message, whose first field is the version
 
 `mirror_records` reads the topics of MirrorMaker 2.
 """
@@ -40,7 +40,7 @@ TOPICS: Final = (
     "__cluster_metadata",
     "__remote_log_metadata",
 )
-_KEYED: Final = 3  # of the first so many topics the key names the message
+_KEYED: Final = 3  # number of topics, from the first on, whose keys identify the message
 _METADATA: Final = TOPICS.index("__cluster_metadata")
 _PARTS: Final = (
     *((topic, part) for topic in TOPICS[: _METADATA + 1] for part in ("key", "value")),
@@ -56,16 +56,16 @@ _PROTOCOL: Final = "consumer"
 
 FIELD_DOCS: Final = {
     "type": "The message's name in Kafka's definitions, such as OffsetCommitValue or TopicRecord; also of a tombstone.",
-    "version": "Of the value; NULL for a tombstone, and for an offset sync, which has none.",
-    "key": "As JSON.",
-    "value": "As JSON; NULL for a tombstone.",
+    "version": "Version of the value; NULL for a tombstone, and for an offset sync, which has no version.",
+    "key": "The key as JSON.",
+    "value": "The value as JSON; NULL for a tombstone.",
     "error": "The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, "
     "BAD_FIELD any other topic.",
 }
 
 
 class MessageTexts(NamedTuple):
-    """The messages of a column: their JSON, and what is wrong with them."""
+    """The messages of a column: their JSON and their errors."""
 
     json: pa.Array
     errors: npt.NDArray[np.int8]
@@ -78,10 +78,12 @@ def _reader() -> MessageReader:
 
 @cache
 def _names() -> tuple[tuple[str, ...], Ints]:
-    """The names of messages, and which of them a (part, number, version) is; a version that nothing defines has the newest."""
+    """The names of messages, and the index of the name of each (part, number, version). An unknown version has the newest
+    name.
+    """
     codes = np.full(_reader().first.shape, -1, np.int64)
     names = sorted({message.name for message in messages()})
-    for message in reversed(messages()):  # the newer one is before the older one
+    for message in reversed(messages()):  # in `messages`, newer ones come first
         if (message.topic, message.part) in _PARTS:
             place = _PARTS.index((message.topic, message.part)), message.number
             codes[place] = np.where(codes[place] < 0, names.index(message.name), codes[place])
@@ -90,7 +92,7 @@ def _names() -> tuple[tuple[str, ...], Ints]:
 
 
 def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
-    """STRUCT of type, version, key, value and error; NULL for no topic, and where there is nothing that names a message."""
+    """STRUCT of type, version, key, value and error; NULL without a topic, or if nothing identifies a message."""
     encoded = pc.dictionary_encode(topic)
     names = (name.decode("utf-8", "replace") for name in encoded.dictionary.cast(pa.binary()).to_pylist())
     known = [mirror_records.kind_of(name) for name in names]
@@ -108,7 +110,7 @@ def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> p
 
 
 def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
-    """The same of Kafka's own topics."""
+    """The same for Kafka's own topics."""
     topics = to_codes(topic, TOPICS).astype(np.int64)
     keys, values = spans_of(key), spans_of(value)
     keyed, has_key, has_value = (topics >= 0) & (topics < _KEYED), keys.sizes >= 0, values.sizes >= 0
@@ -121,7 +123,7 @@ def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
         TRUNCATED
     )
     named = (keyed | control) & has_key & (key_errors == OK)
-    # A control record's key begins with its version, the others' with the number.
+    # The key of a control record begins with its version, other keys with the number.
     key_numbers, key_versions = np.where(control, 0, numbers), np.where(control, versions_of(keys), 0)
     key_texts = _texts(keys, keys.starts + VERSION_SIZE, named, 2 * topics, key_numbers, key_versions, key_errors)
 
@@ -155,7 +157,7 @@ def bools_not_null(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _types(keys: Spans) -> Ints:
-    """The i16 after the first one, 0 where it is not there."""
+    """The second i16 of each key, 0 if it is missing."""
     return versions_of(keys._replace(starts=keys.starts + VERSION_SIZE, sizes=keys.sizes - VERSION_SIZE))
 
 
@@ -168,7 +170,7 @@ def _texts(
     versions: Ints,
     errors: npt.NDArray[np.int8],
 ) -> MessageTexts:
-    """The messages from ``starts`` on where ``read``; to ``errors`` goes what is wrong with them."""
+    """The messages from ``starts`` on, in rows where ``read`` is true. It sets their ``errors``."""
     reader, ends = _reader(), spans.starts + spans.sizes
     which = np.where(read, reader.which(np.where(read, parts, 0), numbers, versions), -1)
     messages = reader.read(spans.data, starts, ends, which)
@@ -192,7 +194,7 @@ def _codes(
     readable: npt.NDArray[np.bool_],
     named: npt.NDArray[np.bool_],
 ) -> Ints:
-    """The name of each message, -1 for none; a tombstone has that of its newest version."""
+    """The name of each message, -1 for none. A tombstone has the name of the message's newest version."""
     known = (readable | named) & (numbers >= 0) & (numbers < codes.shape[1])
     newest = codes.shape[2] - 1
     of_version = np.where(readable & (versions >= 0) & (versions <= newest), versions, newest)
@@ -200,7 +202,7 @@ def _codes(
 
 
 def _with_members(column: pa.Array, groups: npt.NDArray[np.bool_]) -> pa.Array:
-    """The states of groups of consumers with what their members subscribe to and were assigned, as Kafka's dump has it."""
+    """The states of consumer groups with the decoded subscriptions and assignments of their members, as in Kafka's dump."""
     rows = np.flatnonzero(groups & bools_not_null(column))
     states = [json.loads(column[int(row)].as_py()) for row in rows]
     embedded = [

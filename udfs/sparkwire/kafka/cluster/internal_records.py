@@ -1,4 +1,4 @@
-"""Records of Kafka's internal topics, whose key names the message that their value is, as columns of one STRUCT."""
+"""Records of Kafka's internal topics as columns of one STRUCT. The key identifies the message in the value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = -1
 
 @kernel
 def read_versions(data: Bytes, starts: Ints, sizes: Ints, versions: npt.NDArray[np.int64]) -> None:
-    """The i16 that each message begins with, 0 where it is not there."""
+    """The i16 at the start of each message, 0 if it is missing."""
     for row in range(starts.size):
         versions[row] = i16(data, starts[row], False) if sizes[row] >= VERSION_SIZE else 0
 
@@ -38,10 +38,10 @@ def versions_of(spans: Spans) -> Ints:
 
 
 class ReadMessages(NamedTuple):
-    """What reading found, an item for each message."""
+    """The results of reading, with an item for each message."""
 
     trees: list[Any]
-    """values of JSON; None where there is no message, or one that is wrong"""
+    """messages as JSON values; None if there is no message or it has an error"""
     kept: list[Kept]
     errors: npt.NDArray[np.int8]
 
@@ -65,7 +65,7 @@ class MessageReader:
         numbers = max(message.number for message in chosen) + 1
         versions = max(message.versions[-1] for message in chosen) + 1
         self.first = np.full((len(order), numbers, versions), -1, np.int64)
-        """(parts, numbers, versions): which of the versions, -1 for what is not defined"""
+        """(parts, numbers, versions): index of the message's version, -1 if it is not defined"""
         self._versions = list[MessageVersion]()
         for message in chosen:
             for version in message.versions:
@@ -75,13 +75,15 @@ class MessageReader:
                     self._versions.append(MessageVersion(message, version, self.paths, emitted))
 
     def which(self, part: Any, number: Any, version: Any) -> Ints:
-        """Which version each message is, -1 where nothing defines it."""
+        """The index of each message's version, -1 if it is not defined."""
         _, numbers, versions = self.first.shape
         known = (number >= 0) & (number < numbers) & (version >= 0) & (version < versions) & (part >= 0)
         return np.where(known, self.first[part, np.where(known, number, 0), np.where(known, version, 0)], -1)
 
     def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> ReadMessages:
-        """Read the messages ``data[start:end]``, each by its version; one whose version is -1 has no error and nothing else."""
+        """Read the messages ``data[start:end]`` by their versions. A message whose version is -1 has neither values nor an
+        error.
+        """
         view = data.data
         messages = ReadMessages([None] * len(which), [_NOTHING] * len(which), np.full(len(which), OK, np.int8))
         for row in np.flatnonzero(which >= 0).tolist():
@@ -99,20 +101,20 @@ class RecordKind(NamedTuple):
 
 
 class Side(NamedTuple):
-    """The keys of a column of records, or their values."""
+    """The keys or the values of a column of records."""
 
     reader: MessageReader
     messages: ReadMessages
 
     def kept(self, path: str) -> list[Any]:
-        """What a field is in each message, None where it is not there."""
+        """The value of a field in each message, None if it is missing."""
         return [kept.values.get(path) for kept in self.messages.kept]
 
     @classmethod
     def of(
         cls, reader: MessageReader, spans: Spans, numbers: Ints, versions: Ints, read: npt.NDArray[np.bool_]
     ) -> Side:
-        """Where ``read``, the messages of these numbers and versions."""
+        """The messages of these numbers and versions, in rows where ``read`` is true."""
         there = read & (spans.sizes >= VERSION_SIZE)
         which = np.where(there, reader.which(0, numbers, versions), -1)
         messages = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
@@ -122,7 +124,7 @@ class Side(NamedTuple):
 
 
 class InternalRecords:
-    """What is read of a column of keys and a column of values."""
+    """The records of a column of keys and a column of values."""
 
     def __init__(
         self, key: pa.Array, value: pa.Array, kinds: Sequence[RecordKind], keys: MessageReader, values: MessageReader
@@ -131,7 +133,7 @@ class InternalRecords:
         numbers, versions = versions_of(key_spans), versions_of(value_spans)
         named = key_spans.sizes >= VERSION_SIZE
         self.kinds: npt.NDArray[np.int8] = np.full(len(key), _UNKNOWN, np.int8)
-        """which of ``kinds``, negative if the key has none"""
+        """index into ``kinds``, negative if the key has none"""
         read = np.zeros(len(key), np.bool_)
         for place, kind in enumerate(kinds):
             of_kind = named & (numbers >= kind.keys.start) & (numbers < kind.keys.stop)
@@ -144,22 +146,22 @@ class InternalRecords:
         self._has_version = has_value | (~read & named)
 
     def kept(self, path: str) -> list[Any]:
-        """What a field of the key or the value is in each record, None where it is not there."""
+        """The value of a field of the key or the value in each record, None if it is missing."""
         return (self._key if path in self._key.reader.paths else self._value).kept(path)
 
     def number(self, path: str, type: pa.DataType) -> pa.Array:
-        """As stored."""
+        """A number field, as stored."""
         return pa.array(self.kept(path), type)
 
     def time(self, path: str) -> pa.Array:
-        """[ms since epoch], -1 is none."""
+        """A time field [ms since epoch]; -1 becomes NULL."""
         return pa.array([None if time == _NO_TIME else time for time in self.kept(path)], pa.int64())
 
     def text(self, path: str) -> pa.Array:
         return text(pa.array(self.kept(path), pa.binary()))
 
     def items(self, path: str, text_name: str, number_name: str) -> pa.Array:
-        """ARRAY<STRUCT> of the items of the values: each number of an array and the text above it."""
+        """ARRAY<STRUCT> of the items of each value: a number of an array, with the text of the structure around it."""
         items = [item for kept in self._value.messages.kept for item in kept.items]
         ends = np.cumsum([0, *(len(kept.items) for kept in self._value.messages.kept)]).astype(np.int32)
         texts = text(pa.array([item for item, _ in items], pa.binary()))
@@ -167,11 +169,11 @@ class InternalRecords:
         return lists(ends, rows, np.array([count is not None for count in self.kept(path)], np.bool_))
 
     def version(self) -> pa.Array:
-        """The value's; the key's where nothing of the value is read; none for a tombstone."""
+        """Version of the value, or of the key if the value is not read; NULL for a tombstone."""
         return primitive(self._versions, self._has_version)
 
     def errors(self) -> npt.NDArray[np.int8]:
-        """The key's, else the value's."""
+        """Error of the key, else of the value."""
         return np.where(self._key.messages.errors != OK, self._key.messages.errors, self._value.messages.errors)
 
     def error(self) -> pa.Array:
@@ -179,7 +181,7 @@ class InternalRecords:
 
 
 def column_of(name: str, path: str, sql: str, doc: str) -> Column[InternalRecords]:
-    """The column of a field of the definitions; of an array, how many items it has."""
+    """The column of a field of the definitions; for an array, its number of items."""
     if sql == "STRING":
         return Column(name, sql, doc, lambda records: records.text(path))
     if name.endswith("timestamp_ms"):
@@ -194,7 +196,7 @@ def record_function(
     doc: str,
     example: str,
 ) -> Function:
-    """The function that returns a table's columns of a key and a value; NULL for a null key, not for a null value."""
+    """A function of key and value that returns a table's columns; NULL for a NULL key, but not for a NULL value."""
 
     def decode(key: pa.Array, value: pa.Array) -> pa.Array:
         return masked(struct(columns_of(scan(key, value), table)), [key])

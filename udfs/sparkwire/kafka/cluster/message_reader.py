@@ -1,8 +1,8 @@
-"""Reads messages by Kafka's own definitions: field by field, as plain Python values.
+"""Read messages by Kafka's own definitions, field by field, as plain Python values.
 
-Values are those of Kafka's own JSON (its JSON converters, which its dump prints): bytes are Base64, a UUID is the text that Kafka
-prints, fields are in the order of the definition, but for tags, which come last. Every pass of a loop consumes bytes, so that a
-count that is wrong ends with the bytes.
+Values are those of Kafka's own JSON converters, which its dump prints. Bytes are Base64, and a UUID is the text that Kafka
+prints. Fields are in the order of the definition, except tags, which come last. Every iteration of a loop consumes bytes, so that
+a wrong count ends with the bytes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sparkwire.base.error_codes import BAD_LENGTH, OK, TOO_LARGE, TRUNCATED
 from sparkwire.kafka.cluster.definitions import DefinedField, Message
 
 MOST_COPIED: Final = 1 << 26
-"""what the texts of the items of one message may come to, each item having that which is above it [bytes]"""
+"""largest total size of the texts of one message's items; each item has its own copy of the text [bytes]"""
 _VARINT_BITS: Final = 35
 _FORMATS: Final = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q", "bool": "b", "float64": "d"}
 
 
-class Wrong(Exception):
-    """What is wrong with a message, as a code of `base.error_codes`."""
+class MessageError(Exception):
+    """The error of a message, as a code of `base.error_codes`."""
 
     def __init__(self, error: int) -> None:
         self.error = error
@@ -33,9 +33,9 @@ class Kept(NamedTuple):
     """The selected parts of a message."""
 
     values: dict[str, Any]
-    """by path (``transactionPartitions.topic``): numbers, the bytes of texts, of an array how many items it has"""
+    """values by path (``transactionPartitions.topic``): numbers, the bytes of texts, the number of an array's items"""
     items: list[tuple[bytes | None, int]]
-    """each number of an array and the text above it"""
+    """numbers of an array, each with the text of the structure around it"""
 
 
 class Cursor:
@@ -49,28 +49,28 @@ class Cursor:
         self.copied = 0
 
     def take(self, size: int) -> int:
-        """Go on by so many bytes; where they begin."""
+        """Advance by ``size`` bytes and return their start."""
         pos = self.pos
         if size > self.end - pos:
-            raise Wrong(TRUNCATED)
+            raise MessageError(TRUNCATED)
         self.pos = pos + size
         return pos
 
     def varint(self) -> int:
-        """An unsigned one of at most five bytes, of which 32 bits count."""
+        """Read an unsigned varint of at most five bytes, of which 32 bits count."""
         value = 0
         for shift in range(0, _VARINT_BITS, 7):
             byte = self.data[self.take(1)]
             value |= (byte & 127) << shift
             if byte < 128:
                 return value & 0xFFFFFFFF
-        raise Wrong(TRUNCATED)
+        raise MessageError(TRUNCATED)
 
     def size(self, least: int, width: struct.Struct | None) -> int:
-        """A size or count, -1 for null; without a width it is a varint."""
+        """Read a size or count, -1 for null. Without a width, it is a varint."""
         size = self.varint() - 1 if width is None else width.unpack_from(self.data, self.take(width.size))[0]
         if size < least:
-            raise Wrong(BAD_LENGTH)
+            raise MessageError(BAD_LENGTH)
         return int(size)
 
 
@@ -86,7 +86,7 @@ class MessageVersion:
     paths
         the fields to keep
     emitted
-        the paths of a text and of the numbers of which each is an item
+        the paths of a text and of an array of numbers, each of which becomes an item
     """
 
     def __init__(self, message: Message, version: int, paths: frozenset[str], emitted: tuple[str, str] | None) -> None:
@@ -95,10 +95,10 @@ class MessageVersion:
         self._read = self._structure(message.fields, "", False)
 
     def read(self, cursor: Cursor) -> tuple[Any, int]:
-        """The message as JSON values, and its error; earlier selections stay."""
+        """The message as JSON values, and its error. After an error, the fields selected so far remain."""
         try:
             return self._read(cursor), OK
-        except Wrong as wrong:
+        except MessageError as wrong:
             return None, wrong.error
 
     def _structure(self, fields: Iterable[DefinedField], path: str, nullable: bool) -> Read:
@@ -159,7 +159,7 @@ class MessageVersion:
 
 
 def _fixed(type: str, path: str) -> Read:
-    """A number, kept where it has a path."""
+    """A reader of a number, which keeps the number if it has a path."""
     form = struct.Struct(">" + _FORMATS[type])
     size, unpack = form.size, form.unpack_from
 
@@ -175,20 +175,20 @@ def _fixed(type: str, path: str) -> Read:
 
 
 def _finite(number: float) -> float | str:
-    """JSON has no other numbers: Kafka's has them as texts."""
+    """A number, or its text if it is not finite: JSON has no such numbers, and Kafka writes texts."""
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else f"{'-' if number < 0 else ''}Infinity"
 
 
 def _uuid(cursor: Cursor) -> str:
-    """Kafka's text of it: Base64 for URLs, without padding."""
+    """Kafka's text of a UUID: URL-safe Base64 without padding."""
     pos = cursor.take(16)
     return base64.urlsafe_b64encode(cursor.data[pos : pos + 16]).decode()[:22]
 
 
 def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) -> Read:
-    """A text or bytes, kept where they have a path."""
+    """A reader of text or bytes, which keeps them if they have a path."""
 
     def read(cursor: Cursor) -> str | None:
         size = cursor.size(least, width)
@@ -204,25 +204,25 @@ def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) ->
 
 
 def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> None:
-    """Those known, and after the others; each has the size that it says."""
+    """Read the known tags and skip the others; each tag must have its stated size."""
     for _ in range(cursor.varint()):
         tag, size = cursor.varint(), cursor.varint()
         if size > cursor.end - cursor.pos:
-            raise Wrong(TRUNCATED)
+            raise MessageError(TRUNCATED)
         end = cursor.pos + size
         if tag in tagged:
             name, value = tagged[tag]
             values[name] = value(cursor)
             if cursor.pos != end:
-                raise Wrong(BAD_LENGTH)
+                raise MessageError(BAD_LENGTH)
         else:
             cursor.pos = end
 
 
 def _emit(cursor: Cursor, emitted: tuple[str, str] | None, number: int) -> None:
-    """One more item: the text and the number that were read last."""
+    """Add an item with the last text and number."""
     text = cursor.kept.values.get(emitted[0]) if emitted else None
     cursor.copied += len(text or b"")
     if cursor.copied > MOST_COPIED:
-        raise Wrong(TOO_LARGE)
+        raise MessageError(TOO_LARGE)
     cursor.kept.items.append((text, number))

@@ -1,11 +1,12 @@
-"""What a cluster is, out of the records of its metadata: a snapshot and the log after it, applied one by one.
+"""Build the state of a cluster from the records of its metadata: it applies a snapshot and the log after it, record by record.
 
-    LOGDIR/__cluster_metadata-0/00000000000000000209-0000000002.checkpoint     all that was below offset 209
-                                00000000000000000166.log                       what has changed since
+    LOGDIR/__cluster_metadata-0/00000000000000000209-0000000002.checkpoint     the state before offset 209
+                                00000000000000000166.log                       the changes
 
-A change of a partition says what has changed: a leader that is set begins a new leader epoch, every change a new partition epoch.
-Records between `BeginTransactionRecord` and `EndTransactionRecord` are one change, or none. Secrets are not kept: neither salts
-and keys of users, nor values of configurations, unless Kafka's own definitions know the name and say that it is no secret.
+A change record of a partition has only the changed fields. A new leader begins a new leader epoch; every change begins a new
+partition epoch. Records between `BeginTransactionRecord` and `EndTransactionRecord` apply together or not at all. It does not
+keep secrets: neither salts and keys of users, nor values of configurations, unless Kafka's definitions mark a configuration as
+public.
 
 Source: apache/kafka, `metadata/src/main/java/org/apache/kafka/image`, `PartitionRegistration.merge`; KIP-868.
 """
@@ -50,22 +51,22 @@ class MetadataChange(NamedTuple):
 
 
 def named(names: dict[int, str], number: int) -> str:
-    """A number's name; one that is unknown stays a number."""
+    """The name of a number; an unknown number becomes its digits."""
     return names.get(number, str(number))
 
 
 @cache
 def _shown() -> dict[str, frozenset[str]]:
-    """By the type of a resource, the configurations whose values Kafka shows."""
+    """By type of resource, the configurations that are not secret."""
     text = (files(__package__) / "configs.json").read_text(encoding="utf-8")
     return {kind: frozenset(names) for kind, names in json.loads(text).items()}
 
 
 def is_shown(type: int, name: str) -> bool:
-    """Whether Kafka shows a configuration's value: it knows the name, and that it is no secret."""
+    """Whether a configuration's value may be shown: Kafka defines the name and does not mark it as a secret."""
     kind = CONFIG_TYPES.get(type, "")
     if kind == "BROKER_LOGGER":
-        return True  # the levels of loggers, which have any name
+        return True  # levels of loggers, which may have any name
     return (_OF_LISTENER.sub("", name, count=1) if kind == "BROKER" else name) in _shown().get(kind, ())
 
 
@@ -84,7 +85,7 @@ class ClusterState:
         self.features: dict[str, int] = {}
 
     def apply(self, changes: Iterable[MetadataChange]) -> ClusterState:
-        """Apply records in order; those of a transaction when it ends, none of one that aborts or never ends."""
+        """Apply records in order. Records of a transaction apply when it ends, but not if it aborts or never ends."""
         held: list[MetadataChange] | None = None
         for change in changes:
             if change.type == "BeginTransactionRecord":
@@ -328,4 +329,4 @@ _APPLY: Final[dict[str, Apply]] = {
 
 
 def void(_: object) -> None:
-    """Of what takes something away, the result is not needed."""
+    """Ignore the result of a removal."""

@@ -1,4 +1,4 @@
-"""The frame around each record of metadata: three unsigned varints, its version, the message's number and its version."""
+"""The frame before each metadata record: three unsigned varints, its version, the message's number and the message's version."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def _varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
 def read_frames(
     data: Bytes, starts: Ints, ends: Ints, numbers: Ints, versions: Ints, errors: npt.NDArray[np.int8]
 ) -> None:
-    """The frame of records of metadata: three unsigned varints, its version 1, the message's number and its version.
+    """Read the frames of metadata records: three unsigned varints, the version 1, the message's number and its version.
 
-    ``starts`` move to after it; it skips a row that ends before it starts.
+    It moves ``starts`` to the end of the frame. It skips a row that ends before it starts.
     """
     for row in range(starts.size):
         if ends[row] < starts[row]:

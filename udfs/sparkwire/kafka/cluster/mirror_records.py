@@ -1,11 +1,11 @@
 """Records of MirrorMaker 2's own topics, whose names contain the alias of a cluster:
 
-    mm2-offset-syncs.ALIAS.internal   which offset of the target a source's offset became, by partition of the source
+    mm2-offset-syncs.ALIAS.internal   the target's offset of a source's offset, by partition of the source
     ALIAS.checkpoints.internal        the committed offsets of ALIAS's groups, translated for the target
-    heartbeats, ALIAS.heartbeats      when MirrorMaker last ran from a source to a target
+    heartbeats, ALIAS.heartbeats      the time when MirrorMaker last ran from a source to a target
 
-MirrorMaker can use other separators than ``.``: it reads ``_`` and ``-``. Values begin with an i16 version, but for those of
-offset syncs. All fields are Kafka's plain types, no version is flexible.
+MirrorMaker can use other separators than ``.``; this module also reads ``_`` and ``-``. Values begin with an i16 version, except
+those of offset syncs. All fields have Kafka's plain types; no version is flexible.
 
 Source: apache/kafka, `connect/mirror/.../OffsetSync.java` and `connect/mirror-client/.../Checkpoint.java`, `Heartbeat.java`.
 """
@@ -35,7 +35,7 @@ class _Kind(NamedTuple):
     key: MessageVersion
     value: MessageVersion
     version: MessageVersion | None
-    """what a value begins with"""
+    """the start of a value; None if it has no version"""
 
 
 _VERSION: Final = _message("Header", "value", version="int16")
@@ -65,7 +65,7 @@ _KINDS: Final = (
 
 
 def kind_of(topic: str) -> int:
-    """Which kind of records a topic has, -1 for none of MirrorMaker's."""
+    """The kind of a topic's records, -1 if it is not a topic of MirrorMaker."""
     return next((k for k, kind in enumerate(_KINDS) if kind.topic.fullmatch(topic)), -1)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a cluster and what their columns mean.
+"""The tables of a cluster, with the descriptions of their columns.
 
 Source: apache/kafka, `metadata/src/main/resources/common/metadata`, `OffsetCommitValue.json`, `TransactionLogValue.json`.
 """
@@ -16,7 +16,7 @@ class TableColumn(NamedTuple):
 
     name: str
     type: str
-    """in SQL"""
+    """type in SQL"""
     doc: str
 
 
@@ -24,7 +24,7 @@ class ClusterTable(NamedTuple):
     """A table of `sparkwire.kafka.cluster`."""
 
     doc: str
-    """what a row is"""
+    """description of a row"""
     columns: tuple[TableColumn, ...]
 
     def ddl(self) -> str:
@@ -45,11 +45,11 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
         (
             "listeners",
             "ARRAY<STRUCT<name STRING, host STRING, port INT, security_protocol STRING>>",
-            "Where clients and other brokers reach the broker, by the name of the listener.",
+            "Addresses at which clients and other brokers reach the broker, by the name of the listener.",
         ),
         ("in_controlled_shutdown", "BOOLEAN", "Whether the broker is shutting down and moves its partitions to others."),
         ("broker_epoch", "BIGINT", "Epoch of the registration: the offset of its metadata record."),
-        ("incarnation_id", "STRING", "Id of the broker's process; another one after each start."),
+        ("incarnation_id", "STRING", "Id of the broker's process; it changes with each start."),
         ("log_dirs", "ARRAY<STRING>", "Ids of the directories in `log.dirs`; empty before Kafka 3.7."),
     ),
     "topics": _table(
@@ -81,20 +81,20 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
     ),
     "configs": _table(
         "A configuration that differs from its default.",
-        ("resource_type", "STRING", "What it configures: TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP."),
+        ("resource_type", "STRING", "Kind of resource: TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP."),
         ("resource", "STRING", "Name of the topic or group, or the broker's id; empty for the default of all brokers."),
         ("name", "STRING", "Name of the configuration."),
-        ("value", "STRING", "Its value; `[hidden]` unless Kafka defines the name and does not mark it as a secret."),
+        ("value", "STRING", "Value; `[hidden]` unless Kafka defines the name and does not mark it as a secret."),
     ),
     "acls": _table(
         "An access rule.",
-        ("principal", "STRING", "Whom the rule is about, such as `User:alice`; `User:*` is everyone."),
-        ("host", "STRING", "From which address; `*` is any."),
-        ("operation", "STRING", "READ, WRITE, CREATE, DESCRIBE, ALTER, …; ALL is each of them."),
-        ("permission", "STRING", "ALLOW or DENY; DENY wins."),
+        ("principal", "STRING", "Principal of the rule, such as `User:alice`; `User:*` is everyone."),
+        ("host", "STRING", "Address of the client; `*` is any."),
+        ("operation", "STRING", "Operation: READ, WRITE, CREATE, DESCRIBE, ALTER, …; ALL is each of them."),
+        ("permission", "STRING", "ALLOW or DENY; DENY takes precedence."),
         ("resource_type", "STRING", "TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER."),
         ("resource", "STRING", "Name of the resource, or its prefix; `*` is any."),
-        ("pattern_type", "STRING", "LITERAL, or PREFIXED for every resource whose name begins so."),
+        ("pattern_type", "STRING", "LITERAL, or PREFIXED for every resource whose name begins with this text."),
     ),
     "users": _table(
         "A SCRAM user, without secrets.",
@@ -104,8 +104,8 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
     ),
     "quotas": _table(
         "A quota of clients.",
-        ("entity", "MAP<STRING, STRING>", "Whom it limits: user, client-id or ip, and the name; NULL for the default."),
-        ("quota", "STRING", "What it limits, such as `producer_byte_rate` [bytes per second]."),
+        ("entity", "MAP<STRING, STRING>", "Limited clients: user, client-id or ip, and the name; NULL for the default."),
+        ("quota", "STRING", "Kind of limit, such as `producer_byte_rate` [bytes per second]."),
         ("value", "DOUBLE", "The limit, in the unit of the quota."),
     ),
     "features": _table(
@@ -121,17 +121,17 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
         ("committed_offset", "BIGINT", "Offset of the next record that the group reads."),
         ("end_offset", "BIGINT", "End of the log in the given directories and bucket, exclusive; NULL without segments."),
         ("lag", "BIGINT", "Number of offsets from the committed one to the end; NULL without an end."),
-        ("committed_at", "TIMESTAMP", "When the group committed."),
+        ("committed_at", "TIMESTAMP", "Time of the commit."),
     ),
     "transactions": _table(
         "A transactional id and its last transaction.",
         ("transactional_id", "STRING", "The producer's `transactional.id`."),
-        ("producer_id", "BIGINT", "Producer id that the coordinator has given to it."),
-        ("producer_epoch", "SMALLINT", "Epoch of the producer; a new one fences those before."),
+        ("producer_id", "BIGINT", "Producer id of the transactional id."),
+        ("producer_epoch", "SMALLINT", "Epoch of the producer; a new epoch fences earlier producers."),
         ("state", "STRING", "State of the last transaction, such as `Ongoing`, `CompleteCommit` or `CompleteAbort`."),
     ),
     "segments": _table(
-        "A segment; only headers are read.",
+        "A segment, from the headers of its batches.",
         ("topic", "STRING", "Name of the topic."),
         ("partition", "INT", "Number of the partition."),
         ("tier", "STRING", "`local` on a disk, `remote` in the bucket of tiered storage."),
@@ -143,4 +143,4 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
         ("file", "STRING", "Path of the segment."),
     ),
 }  # fmt: skip
-"""every table, in the order of the page"""
+"""all tables, in the order of the documentation"""

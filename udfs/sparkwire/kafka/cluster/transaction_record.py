@@ -1,7 +1,7 @@
-"""``kafka_transaction_record``: a record of `__transaction_state`, by its key and its value.
+"""``kafka_transaction_record``: a record of `__transaction_state`, from its key and value.
 
-A null value is a tombstone: the transactional id is gone. Each partition repeats its topic; beyond `message_reader.MOST_COPIED`
-it returns those that fit, and TOO_LARGE.
+A null value is a tombstone: the transactional id was deleted. Each partition repeats its topic. If these texts exceed
+`message_reader.MOST_COPIED`, it returns the partitions that fit, and the error TOO_LARGE.
 
 Source: apache/kafka, `TransactionState`.
 """
@@ -24,20 +24,20 @@ STATES: Final = (
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
 )  # fmt: skip
 
-_ID: Final = ("transactional_id", "transactionalId", "STRING", "The producer's name.")
+_ID: Final = ("transactional_id", "transactionalId", "STRING", "The producer's transactional id.")
 _PRODUCER: Final = (
-    ("producer_id", "producerId", "BIGINT", "That the transactional id has."),
-    ("producer_epoch", "producerEpoch", "SMALLINT", "Fences the producers before."),
-    ("timeout_ms", "transactionTimeoutMs", "INT", "After which an open transaction is aborted [ms]."),
+    ("producer_id", "producerId", "BIGINT", "Producer id of the transactional id."),
+    ("producer_epoch", "producerEpoch", "SMALLINT", "Epoch of the producer; it fences earlier producers."),
+    ("timeout_ms", "transactionTimeoutMs", "INT", "Timeout of a transaction, after which a broker aborts it [ms]."),
 )
 _TIMES: Final = (
     (
         "last_update_timestamp_ms",
         "transactionLastUpdateTimestampMs",
         "BIGINT",
-        "When the state changed [ms since epoch].",
+        "Time of the last change of the state [ms since epoch].",
     ),
-    ("start_timestamp_ms", "transactionStartTimestampMs", "BIGINT", "When the transaction began [ms since epoch]."),
+    ("start_timestamp_ms", "transactionStartTimestampMs", "BIGINT", "Start time of the transaction [ms since epoch]."),
 )
 _STATE: Final = "transactionStatus"
 _PARTITIONS: Final = "transactionPartitions"
@@ -57,7 +57,7 @@ class TransactionRecords(InternalRecords):
         super().__init__(key, value, (RecordKind(range(1), True),), _keys, _values)
 
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """The numbers of states, whether one is there, and whether one is there that is none."""
+        """The numbers of states, whether each exists, and whether it exists and is invalid."""
         states = self.kept(_STATE)
         present = np.array([state is not None for state in states], np.bool_)
         numbers = np.array([state or 0 for state in states], np.int64)
@@ -71,21 +71,21 @@ class TransactionRecords(InternalRecords):
         return self.items(_PARTITIONS, "topic", "partition")
 
     def errors(self) -> npt.NDArray[np.int8]:
-        # What is after the state is after its error.
+        # An invalid state comes before any later error.
         *_, unknown = self._states()
         return np.where((self._key.messages.errors == OK) & unknown, np.int8(BAD_FIELD), super().errors())
 
 
 COLUMNS: Final[tuple[Column[Any], ...]] = (
-    Column("version", "SMALLINT", "Of the value.", TransactionRecords.version),
+    Column("version", "SMALLINT", "Version of the value.", TransactionRecords.version),
     *(column_of(*field) for field in (_ID, *_PRODUCER)),
-    Column("state", "STRING", "Of the transaction.", TransactionRecords.state),
+    Column("state", "STRING", "State of the transaction.", TransactionRecords.state),
     Column(
         "partitions",
         "ARRAY<STRUCT<topic STRING, partition INT>>",
-        "That the transaction writes to.",
+        "Partitions to which the transaction writes.",
         TransactionRecords.partitions,
     ),
     *(column_of(*field) for field in _TIMES),
-    Column("error", "STRING", "What is wrong with the key, else with the value.", TransactionRecords.error),
+    Column("error", "STRING", "Error of the key, else of the value; NULL if both are valid.", TransactionRecords.error),
 )

@@ -1,1 +1,1 @@
-"""The table `kafka_log`: segments on disk and in buckets, read, followed, checked and written."""
+"""The table `kafka_log`: reads and follows segments on disk and in buckets."""

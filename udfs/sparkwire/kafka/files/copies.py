@@ -1,4 +1,4 @@
-"""Which objects of a bucket belong to a segment, by their names alone.
+"""Find the objects of each segment in a bucket by their names.
 
 PREFIX TOPIC-TOPICID/PARTITION/OFFSET-SEGMENTID.log, .indexes, .rsm-manifest
 TOPIC-PARTITION-TOPICID/OFFSET-SEGMENTID.log, .index, …       Kafka's own LocalTieredStorage, plain copies without a manifest
@@ -20,18 +20,18 @@ _FOLDER: Final = re.compile(r"^(.*)-([\w-]{22})$")
 
 
 class Copy(NamedTuple):
-    """The objects of a segment, as far as they are there: one of log and manifest is."""
+    """The existing objects of a segment. At least the log or the manifest exists."""
 
     log: File | None
     manifest: File | None
-    """a plain copy has none"""
+    """None for a plain copy"""
     indexes: File | None
     base: int
     id: str
 
     @property
     def any(self) -> File:
-        """The object that stands for the segment."""
+        """An object of the segment: the log if it exists, else the manifest."""
         file = self.log or self.manifest
         assert file is not None
         return file
@@ -46,17 +46,17 @@ class Copy(NamedTuple):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all objects are there that its bytes need."""
+        """Whether all objects exist that are necessary to read the segment."""
         return self.log is not None and self.log.size > 0 and (self.manifest is not None or self.is_plain)
 
     @property
     def is_finished(self) -> bool:
-        """Whether its upload has come to the manifest, its last step, or was about to."""
+        """Whether the upload reached its last step, the manifest, or the step before it."""
         return self.manifest is not None or self.indexes is not None or self.is_plain
 
 
 def in_bucket(files: Iterable[File]) -> list[Copy]:
-    """The segments among the files of one bucket; by partition, in the order of offsets."""
+    """The segments among the files of one bucket, by partition and offset."""
     ordered = sorted(files, key=lambda file: (file.root, file.path))
     return [copy for stem, of_one in groupby(ordered, key=_stem) for copy in _copy(stem, of_one)]
 
@@ -74,7 +74,7 @@ def _copy(stem: str, files: Iterable[File]) -> Iterator[Copy]:
 
 
 def is_bucket(files: Iterable[File]) -> bool:
-    """Whether files are those of a bucket."""
+    """Whether files are from a bucket of tiered storage."""
     return any(file.path.endswith(MANIFEST) or _is_plain_copy(file) for file in files)
 
 
@@ -84,7 +84,7 @@ def _is_plain_copy(file: File) -> bool:
 
 
 def is_decided(copies: Sequence[Copy]) -> bool:
-    """Whether the names of a partition determine the log: each offset once, written one after the other, the last one last."""
+    """Whether names determine a partition's log: each offset exists once, and the offsets have the order of their uploads."""
     if not all(copy.is_complete for copy in copies):
         return False
     times = [(copy.manifest or copy.any).modified or 0.0 for copy in copies]
@@ -93,13 +93,13 @@ def is_decided(copies: Sequence[Copy]) -> bool:
 
 
 def without_leftovers(copies: Sequence[Copy]) -> list[Copy]:
-    """The copies of a partition without failed ones: those have another id and the same offset."""
+    """The copies of a partition without failed copies, which have another id and the same offset."""
     bases = {copy.base for copy in copies if copy.is_complete}
     return [copy for copy in copies if copy.is_complete or copy.base not in bases]
 
 
 def topic_id_of(copy: Copy) -> tuple[str, int] | None:
-    """The topic's id and the partition that an object's folder names."""
+    """The topic's id and the partition, from the name of an object's folder."""
     plain = _PLAIN.search(copy.any.folder)
     if plain:
         return plain[2], int(plain[1])
@@ -109,7 +109,7 @@ def topic_id_of(copy: Copy) -> tuple[str, int] | None:
 
 
 def topic_of(copy: Copy) -> str | None:
-    """The topic that an object's folder names, with the plugin's prefix before it; None where it names none."""
+    """The topic, from the name of an object's folder, including the plugin's prefix; None if it names no topic."""
     folder = copy.any.folder
     plain = _PLAIN.search(folder)
     above = folder[: plain.start()] if plain else folder.rpartition("/")[0]

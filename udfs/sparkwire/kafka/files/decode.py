@@ -1,7 +1,7 @@
-"""From the entries of a log to rows, a piece at a time; corrupt bytes become a row that says so.
+"""Decode the entries of a log to rows, a piece at a time. Corrupt bytes become a row with an error.
 
-A piece is as many entries as come to about `DECODED` bytes after decompression, or one that comes to more: memory
-depends on neither the file nor what its compressed batches promise.
+A piece has entries of about `DECODED` bytes after decompression, or one larger entry. So memory depends neither on the size of
+the file nor on the sizes that its compressed batches claim.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from sparkwire.kafka.framing import (
 from sparkwire.kafka.inflate import Inflater
 from sparkwire.kafka.layout import LEAST_SIZE, OVERHEAD
 from sparkwire.kafka.records import Records, records_of
-from sparkwire.kafka.sought import ANYTHING, Sought
+from sparkwire.kafka.search import ANYTHING, SearchPattern
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 DECODED = 8 << 20
-"""what a piece comes to [bytes]"""
+"""approximate decompressed size of a piece [bytes]"""
 _UNBOUNDED = 2**62
 
 Scan = TypeVar("Scan")
 
 
 Decoder = Callable[[Binary, Framing], Iterator[Scan]]
-"""How a column becomes rows, each entry a row of it; some entries at a time."""
+"""decodes a column, which has an entry in each row, to scans of some entries at a time"""
 
 
 class DecodedRows(NamedTuple, Generic[Scan]):
-    """The rows of some entries that follow each other."""
+    """The rows of consecutive entries."""
 
     position: int
-    """of what its scan counts from, in the file [bytes]"""
+    """position in the file from which the positions of its scan count [bytes]"""
     scan: Scan
 
 
 @kernel
 def find_begins(data: Bytes, out: Ints) -> int:
-    """Where the entries of a chain begin, and where the last ends; how many there are."""
+    """Note the starts of consecutive entries, and the end of the last entry. Return the number of entries."""
     pos, count = int64(0), 0
     while pos < data.size:
         out[count] = pos
@@ -62,7 +62,7 @@ def find_begins(data: Bytes, out: Ints) -> int:
 
 
 def _entries(data: Bytes) -> Binary:
-    """Whole entries that follow each other, a row each: what one becomes does not count against another."""
+    """Consecutive complete entries, with each entry as a row, so that the limits of a row apply to one entry."""
     offsets = empty(len(data) // (OVERHEAD + LEAST_SIZE) + 2, np.int64)
     count = find_begins(data, offsets)
     return Binary(data, offsets[: count + 1], None)
@@ -71,9 +71,9 @@ def _entries(data: Bytes) -> Binary:
 def pieces(
     log: Log, position: int, stop: int, decoder: Decoder[Scan], joined: bool = False
 ) -> Iterator[DecodedRows[Scan]]:
-    """The rows of the entries from ``position`` on that begin before ``stop``; ``joined``: of which the last has to end there.
+    """The rows of the entries that begin from ``position`` to before ``stop``. If ``joined``, the last must end at ``stop``.
 
-    A piece is valid until the next request. WrongIndexError if the parts do not join.
+    A piece is valid until you take the next one. WrongIndexError if the last entry ends elsewhere.
     """
     while position < stop:
         run = log.run(position, stop)
@@ -92,7 +92,7 @@ def pieces(
 
 
 def check_joined(log: Log, end: int, stop: int) -> None:
-    """WrongIndexError where entries end at ``end``, and the log was cut at ``stop``: what begins there is inside of one."""
+    """WrongIndexError if entries end at ``end`` and not at ``stop``, so that the log was split inside an entry."""
     if end != stop:
         raise WrongIndexError(
             f"{log.source.file.name} has no batch at byte {stop}, although its .index has this position: delete the "
@@ -101,19 +101,23 @@ def check_joined(log: Log, end: int, stop: int) -> None:
 
 
 def record_decoder(
-    verify: bool, max_batch_bytes: int, columns: Collection[str], offsets: OffsetRange, sought: Sought = ANYTHING
+    verify: bool,
+    max_batch_bytes: int,
+    columns: Collection[str],
+    offsets: OffsetRange,
+    pattern: SearchPattern = ANYTHING,
 ) -> Decoder[Records]:
-    """Entries become their records, as ``kafka_records`` reads them; see `records_of`."""
+    """A decoder of entries to records, as in ``kafka_records``; see `records_of`."""
 
     def scans(source: Binary, framing: Framing) -> Iterator[Records]:
         inflater = Inflater(max_batch_bytes, _UNBOUNDED)
-        return records_of(source, framing, verify, inflater, columns, offsets, DECODED, sought)
+        return records_of(source, framing, verify, inflater, columns, offsets, DECODED, pattern)
 
     return scans
 
 
 def batch_decoder() -> Decoder[Batches]:
-    """Entries become their headers, as ``kafka_batches`` reads them."""
+    """A decoder of entries to headers, as in ``kafka_batches``."""
 
     def scans(source: Binary, framing: Framing) -> Iterator[Batches]:
         yield batches_of(source, frame_blocks(framing))
@@ -122,5 +126,5 @@ def batch_decoder() -> Decoder[Batches]:
 
 
 def record_positions(records: Records) -> Ints:
-    """Where the entry of each record begins, from the first byte of its run [bytes]."""
+    """Position of each record's entry, from the first byte of its run [bytes]."""
     return np.repeat(records.source.offsets[:-1], np.diff(records.ends)).astype(np.int64)

@@ -1,9 +1,9 @@
-"""What a broker's directory says of the segments that it has moved to a bucket: both together are one log.
+"""Join the segments in a broker's directory with those that the broker has moved to a bucket, to one log.
 
-LOGDIR/orders-0/partition.metadata           the topic's id, which leads to the bucket's folder
-LOGDIR/orders-0/leader-epoch-checkpoint      the lineage, of the bucket's segments as well
-LOGDIR/log-start-offset-checkpoint           where partitions begin
-LOGDIR/__remote_log_metadata-N/              which segments are finished, and which are being deleted
+LOGDIR/orders-0/partition.metadata           the topic's id, which is in the name of the bucket's folder
+LOGDIR/orders-0/leader-epoch-checkpoint      the lineage, which includes the bucket's segments
+LOGDIR/log-start-offset-checkpoint           the start offsets of partitions
+LOGDIR/__remote_log_metadata-N/              the segments that are complete, and those being deleted
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _COLUMNS: Final = [column for column in RECORDS_TABLE if column.name in ("value"
 
 
 def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool) -> list[Segment]:
-    """Segments on disk, those of each partition after the ones that the bucket at ``path`` has of it."""
+    """Segments on disk, and before those of each partition its segments in the bucket at ``path``."""
     files = listed(path).files
     by_partition: dict[tuple[str, int], list[Copy]] = {}
     for copy in in_bucket(files):
@@ -67,7 +67,7 @@ def _topic_id(segment: Segment) -> str:
 
 
 def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
-    """What the directory states about the partition whose first segment on disk this is."""
+    """The facts in a broker's directory about the partition whose first segment on disk is ``first``."""
     epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
     starts = _START.findall(log_dir_file(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
     known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
@@ -76,7 +76,7 @@ def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
 
 
 def _unfinished(file: File, folder: str) -> Iterator[str]:
-    """The ids of segments that the broker's own records do not list as finished, or no longer."""
+    """The ids of segments that are not complete, or no longer complete, by the broker's own records."""
     states: dict[str, int] = {}
     files = children_below(file, folder, f"{_STATES}-")
     for segment in in_order(segments(files, False, folder)):
@@ -85,7 +85,7 @@ def _unfinished(file: File, folder: str) -> Iterator[str]:
 
 
 def _states(segment: Segment) -> Iterator[tuple[str, int]]:
-    """The states that segments come into, in order."""
+    """Ids of segments and their new states, in order."""
     decoder = record_decoder(True, MAX_BATCH_BYTES, ("value", "is_control"), EVERY_OFFSET)
     with OpenFile(segment.file) as source:
         for piece in pieces(Log(source), 0, source.size, decoder):

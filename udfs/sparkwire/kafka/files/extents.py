@@ -1,11 +1,11 @@
-"""Where the log of a partition starts and ends, by its segments and the broker's checkpoint beside them.
+"""The start and end of a partition's log, from its segments and the broker's checkpoint.
 
     00000000000000000040.log            the first segment: the log starts at 40, or later
-    log-start-offset-checkpoint         beside the partitions: where the log starts, if that is within a segment
-    the last batch                      its last offset is the one before the log's end, whether it has records or not
+    log-start-offset-checkpoint         beside the partitions: the log's start, if it is inside a segment
+    the last batch                      its last offset is the offset before the log's end, even if it has no records
 
-The end offset is the position of up-to-date consumers: it outlives the records before it, markers and compacted records
-among them.
+The end offset is the position of consumers that have read everything. It remains when the records before it are gone, for example
+markers and compacted records.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _LINE: Final = re.compile(r"^(\S+) (\d+) (\d{1,19})$", re.MULTILINE)
 
 
 class Extent(NamedTuple):
-    """Where a log starts and ends."""
+    """The start and end of a log."""
 
     start: int
     end: int
-    """the offset after its last one"""
+    """the offset after its last offset"""
     epoch: int = -1
     """leader epoch of its last batch, -1 for none"""
     first_stored: int = 0
-    """the first offset that its segments may have; before ``start`` where a broker has deleted the records between"""
+    """first offset that its segments may have; less than ``start`` if a broker has deleted the records between them"""
 
     @property
     def is_empty(self) -> bool:
@@ -46,13 +46,13 @@ class Extent(NamedTuple):
 
 
 def checkpointed(text: bytes) -> dict[str, int]:
-    """The offset of each partition in a checkpoint file of a log directory; lines that say nothing are left out."""
+    """The offset of each partition in a checkpoint file of a log directory, without invalid lines."""
     lines = _LINE.findall(text.decode("utf-8", "replace"))
     return {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in lines}
 
 
 def extent_of(segments: Sequence[Segment]) -> Extent:
-    """Of the log of one partition; an entry whose offsets its segment cannot have does not count."""
+    """The extent of one partition's log. It ignores entries with offsets that their segment cannot have."""
     partition = OpenPartition(segments)
     with partition.opened:
         first = partition.begins()
@@ -71,14 +71,14 @@ def extent_of(segments: Sequence[Segment]) -> Extent:
 
 
 def open_transaction_of(segments: Sequence[Segment]) -> int | None:
-    """The offset at which the first open transaction of a partition's log begins; None where none is open."""
+    """The first offset of the first open transaction in a partition's log; None if none is open."""
     partition = OpenPartition(segments)
     with partition.opened:
         return partition.transactions(END).first_open
 
 
 def has_records(segments: Sequence[Segment]) -> bool:
-    """Whether a log has a record; control records and batches that have lost theirs are none."""
+    """Whether a log has a record that is not a control record."""
     count, attributes = BATCH["record_count"], BATCH["attributes"]
     for segment in segments:
         with OpenFile(segment.file) as source:

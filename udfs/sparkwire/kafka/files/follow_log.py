@@ -1,7 +1,7 @@
 """`kafka_log` as a stream: the position of a query in a log is an offset.
 
-Incomplete data are left for the next batch: bytes after the last valid entry of the last segment, while it may grow, and the
-zeros of a preallocated segment. A segment that another one follows is complete, and is read to its end.
+Incomplete data is left for the next batch: bytes after the last valid entry of the last segment, while that segment may grow, and
+the zeros of a preallocated segment. A segment before another one is complete, so the query reads it to its end.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
 from sparkwire.kafka.files.replicas import LONGEST
 from sparkwire.kafka.files.seek import FIRST, FoundEntry, last_entry, log_dir_file
-from sparkwire.kafka.files.splits import cuts
+from sparkwire.kafka.files.splits import split_positions
 from sparkwire.kafka.files.transactions import Tracker
 
-_SCANNED = 1 << 20  # of zeros at once [bytes]
+_SCANNED = 1 << 20  # number of bytes to compare with zero at a time
 
 
 class LastEntry(NamedTuple):
@@ -40,18 +40,18 @@ class LogOffset(NamedTuple):
     """The end of the part of a log returned so far."""
 
     next: int
-    """the offset that comes next"""
+    """the next offset"""
     file: str
-    """the segment that had it"""
+    """the segment at whose end it is"""
     position: int
     """position of its first byte not yet returned"""
     last: LastEntry | None = None
     first: int | None = None
-    """in the batch with which a log joins: where it begins"""
+    """start of a log that is new to the query"""
 
 
-class Standing(NamedTuple):
-    """Where in the segments that there are now a log continues."""
+class ResumePosition(NamedTuple):
+    """A position in the current segments at which reading resumes."""
 
     segment: int
     position: int
@@ -83,12 +83,12 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     def size(self, part: SegmentPart) -> int:
         return part.segment.file.size
 
-    # -- how far
+    # -- offsets
 
     def end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
         try:
             return self._end(name, log, begin)
-        except FileCut:  # a broker that rolls a segment takes back what it had allocated in advance
+        except FileCut:  # a broker that rolls a segment releases the space that it had allocated in advance
             return self._end(name, [*log[:-1], _with_current_size(log[-1])], begin)
 
     def _end(self, name: str, log: Sequence[Segment], begin: LogOffset | None) -> LogOffset:
@@ -97,21 +97,23 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             if begin is None:
                 return self._joining(name, partition)
             try:
-                at = standing(partition, begin)
+                at = resume_position(partition, begin)
             except Lost:
                 return self._readable(name, partition, None, None)
             end = self._readable(name, partition, at, begin)
-            place = Standing(len(log) - 1, end.position)
+            place = ResumePosition(len(log) - 1, end.position)
             there = end.file == log[-1].file.basename and end.next == begin.next
             return begin if there and not list(_spans(partition, at, place)) else end
 
     def _joining(self, name: str, partition: OpenPartition) -> LogOffset:
-        """The end of a new log, and where it begins."""
+        """The end of a new log, with its start."""
         end = self._readable(name, partition, None, None)
         first, _ = partition.range(LogBounds(self.query.starting_offset, None, self.query.starting_timestamp, None))
         return end._replace(first=end.next if first is None else max(first, partition.begins()))
 
-    def _readable(self, name: str, partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
+    def _readable(
+        self, name: str, partition: OpenPartition, at: ResumePosition | None, begin: LogOffset | None
+    ) -> LogOffset:
         end = end_of(partition, at, begin)
         if self.query.committed:
             first_open = self._followed(name, partition, end).transactions().first_open
@@ -124,18 +126,18 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
     def _followed(self, name: str, partition: OpenPartition, end: LogOffset) -> Tracker:
         """The transactions of a log up to ``end``, continued from the last call."""
         tracker, done = self._trackers.get(name, (Tracker(), None))
-        at = Standing(0, 0)
+        at = ResumePosition(0, 0)
         if done is not None:
             try:
-                at = standing(partition, done)
+                at = resume_position(partition, done)
             except Lost:
                 tracker = Tracker()
-        for k, start, stop in _spans(partition, at, standing(partition, end)):
+        for k, start, stop in _spans(partition, at, resume_position(partition, end)):
             tracker.follow(partition.seeker(k).log, start, stop, partition.before(k))
         self._trackers[name] = tracker, end
         return tracker
 
-    # -- less than that
+    # -- limits
 
     def bytes_between(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset) -> int:
         partition = OpenPartition(log, self.query.verify)
@@ -143,7 +145,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             try:
                 return sum(stop - start for _, start, stop in _spans(partition, *_both(partition, begin, end)))
             except Lost:
-                return 0  # it leaves nothing out: the plan of its rows reports a loss
+                return 0  # `parts` reports the loss
 
     def nearer(self, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset, share: int) -> LogOffset:
         partition = OpenPartition(log, self.query.verify)
@@ -152,7 +154,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             for k, start, stop in _spans(partition, from_, to):
                 entry, position = None, partition.seeker(k).log.source.size
                 if stop - start > share and not log[k].file.compressed:
-                    places = cuts(partition.seeker(k), start, stop, share)
+                    places = split_positions(partition.seeker(k), start, stop, share)
                     if places:
                         entry, position = places[0].before, places[0].position
                 share -= stop - start
@@ -161,12 +163,12 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 if entry is not None:
                     near = _after(partition, k, entry, position)._replace(first=end.first)
                     if k < to.segment and entry.position + entry.size < position:
-                        # Nobody knows which offsets its corrupt end had.
+                        # The offsets of its corrupt end are unknown.
                         near = near._replace(next=max(near.next, log[k + 1].base_offset or 0))
                     return near._replace(next=max(_first(begin, end), partition.before(k, near.next)))
         return end
 
-    # -- what is between
+    # -- parts between two offsets
 
     def parts(
         self, name: str, log: Sequence[Segment], begin: LogOffset | None, end: LogOffset
@@ -190,18 +192,18 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         self,
         name: str,
         partition: OpenPartition,
-        from_: Standing,
-        to: Standing,
+        from_: ResumePosition,
+        to: ResumePosition,
         begin: LogOffset | None,
         end: LogOffset,
     ) -> Iterator[SegmentPart]:
         first = _first(begin, end)
-        # Where names tell no offsets they may go backward, and each file is read as it is.
+        # Without offsets in the names, offsets may go backward, so each file is read unchanged.
         named = partition.segments[0].base_offset is not None
         least = max(first if named or begin is None else FIRST, self.query.starting_offset or FIRST)
         for k, start, stop in _spans(partition, from_, to):
             segment, seeker = partition.segments[k], partition.seeker(k)
-            places = [] if segment.file.compressed else cuts(seeker, start, stop, part_bytes(self.query))
+            places = [] if segment.file.compressed else split_positions(seeker, start, stop, part_bytes(self.query))
             positions = [start, *(cut.position for cut in places), stop]
             following = None if k == to.segment else _end_offset(partition, k)
             after = end.next if k == to.segment else partition.before(k, following or 0)
@@ -210,7 +212,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             known[0] = known[0] or _in_segment(from_.last, k)
             known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
             if not segment.file.compressed:
-                # As if the file ended there: later bytes are not part of these rows.
+                # The part treats this as the end of the file: these rows do not depend on later bytes.
                 segment = segment._replace(file=segment.file._replace(size=stop))
             for i in range(len(positions) - 1):
                 expected = tuple(one for one in known[i : i + 2] if one is not None)
@@ -241,33 +243,33 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
 
 def _name(segment: Segment) -> str:
-    """Of a log: its directory, or the file if its name has no offset."""
+    """The name of a log: its directory, or the file if its name has no offset."""
     return "".join(segment.log)
 
 
 def _partition(segment: Segment) -> str:
-    """Of the log of a partition, whichever directory it is in."""
+    """The name of a partition, without the directory."""
     has_one = segment.topic is not None and segment.base_offset is not None
     return f"{segment.topic}-{segment.partition}" if has_one else _name(segment)
 
 
 def _first(begin: LogOffset | None, end: LogOffset) -> int:
-    """The first offset between two places."""
+    """The first offset between two positions."""
     if begin is not None:
         return begin.next
     return FIRST if end.first is None else end.first
 
 
 def _after(partition: OpenPartition, k: int, entry: FoundEntry, position: int) -> LogOffset:
-    """After an entry of segment ``k``, and what of it is before ``position``."""
+    """The offset after an entry of segment ``k``; all bytes before ``position`` were returned."""
     file = partition.segments[k].file.basename
     identity = entry_id(partition.seeker(k).log, entry.position)
     last = None if identity is None else LastEntry(file, entry.position, identity)
     return LogOffset(entry.last + 1, file, position, last)
 
 
-def _spans(partition: OpenPartition, from_: Standing, to: Standing) -> Iterator[tuple[int, int, int]]:
-    """The segments between two places, and from where to where in each."""
+def _spans(partition: OpenPartition, from_: ResumePosition, to: ResumePosition) -> Iterator[tuple[int, int, int]]:
+    """Each segment between two positions, with start and stop in it."""
     for k in range(from_.segment, to.segment + 1):
         start = from_.position if k == from_.segment else 0
         stop = to.position if k == to.segment else partition.seeker(k).log.source.size
@@ -280,23 +282,23 @@ def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
 
 
 def _last_of(partition: OpenPartition, k: int, start: int) -> Expected | None:
-    """The last entry of a segment that another one follows; None where it begins before ``start``."""
+    """The last entry of a segment that is not the last segment; None if the entry begins before ``start``."""
     last = partition.seeker(k).last()
     entry = None if last is None else entry_at(partition.seeker(k).log, last.position)
     return entry if entry is not None and entry.position >= start else None
 
 
-def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[Standing, Standing]:
-    """Where a log continues, and up to where; Lost as `standing`."""
-    to = standing(partition, end)
+def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[ResumePosition, ResumePosition]:
+    """The positions of both offsets in the current segments; Lost as in `resume_position`."""
+    to = resume_position(partition, end)
     if begin is not None:
-        return standing(partition, begin), to
-    return (Standing(0, 0) if end.first is None else _beginning(partition, end.first)), to
+        return resume_position(partition, begin), to
+    return (ResumePosition(0, 0) if end.first is None else _beginning(partition, end.first)), to
 
 
 def _with_current_size(segment: Segment) -> Segment:
     if segment.remote is not None:
-        return segment  # what is in a bucket does not grow
+        return segment  # segments in a bucket do not grow
     file = segment.file
     return segment._replace(file=file.beside(file.basename)._replace(modified=file.modified))
 
@@ -304,34 +306,34 @@ def _with_current_size(segment: Segment) -> Segment:
 # -- the position of a log
 
 
-def standing(partition: OpenPartition, at: LogOffset) -> Standing:
-    """Where a log continues after ``at``; Lost if that entry does not exist."""
+def resume_position(partition: OpenPartition, at: LogOffset) -> ResumePosition:
+    """The position at which reading resumes after ``at``; Lost if that entry does not exist."""
     if at.last is None:
         return _at_offset(partition, at)
     k, position = _last_given(partition, at.last)
     if k is None:
         return _at_offset(partition, at)
     if at.next > partition.before(k) and (end := partition.reach().next) < at.next:
-        raise Lost(f"the log ends at offset {end} now")  # which another segment has taken over
+        raise Lost(f"the log ends at offset {end} now")  # another segment has the later offsets
     last, log = (k, Expected(position, at.last.id)), partition.seeker(k).log
     ends, following = end_of_entry(log, position)
     if at.file != at.last.file:
         segment = segment_named(partition, at.file)
         if segment is not None and segment > k:
-            return Standing(segment, min(at.position, partition.seeker(segment).log.source.size), last)
+            return ResumePosition(segment, min(at.position, partition.seeker(segment).log.source.size), last)
         if k + 1 < len(partition.segments):
             raise Lost(f"{at.file} is gone")
         if following != at.next:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
-    # After the entry, and after the corrupt bytes that follow it.
+    # The position is after the entry and the corrupt bytes that follow it.
     given = at.position + position - at.last.position if at.file == at.last.file else 0
-    if given > ends and log.is_valid(ends):  # a broker has cut them off, and continues
+    if given > ends and log.is_valid(ends):  # a broker has truncated them and appended new entries
         given = ends
-    return Standing(k, min(log.source.size, max(given, ends)), last)
+    return ResumePosition(k, min(log.source.size, max(given, ends)), last)
 
 
 def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, int]:
-    """Segment and position of an entry: at its old place, else of the one with its offset."""
+    """Segment and position of an entry: its old position, else the position of the entry with its offset."""
     k = segment_named(partition, last.file)
     if k is not None and entry_id(partition.seeker(k).log, last.position) == last.id:
         return k, last.position
@@ -343,7 +345,7 @@ def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, 
 
 
 def segment_named(partition: OpenPartition, file: str) -> int | None:
-    """The segment with the name of a file, or its offset: it may be a compressed copy, or come from a backup."""
+    """The segment with a file's name, or with its offset, as a compressed copy or a backup has."""
     offset = base_offset_of(file)
     for k, segment in enumerate(partition.segments):
         if segment.file.basename == file or (offset is not None and segment.base_offset == offset):
@@ -352,25 +354,25 @@ def segment_named(partition: OpenPartition, file: str) -> int | None:
 
 
 def _holding(partition: OpenPartition, offset: int) -> int:
-    """The segment that has an offset, by its name."""
+    """The segment that has an offset according to its name."""
     bases = [segment.base_offset or 0 for segment in partition.segments]
     return max(0, bisect_right(bases, offset) - 1)
 
 
-def _beginning(partition: OpenPartition, first: int) -> Standing:
-    """Where offsets begin; Lost where the log begins later."""
+def _beginning(partition: OpenPartition, first: int) -> ResumePosition:
+    """The position of the first offset; Lost if the log begins later."""
     base = partition.segments[0].base_offset
     if base is not None and base > first:
         raise Lost(f"the log begins at offset {base} now")
     k = _holding(partition, first)
     if first <= (partition.segments[k].base_offset or 0):
-        return Standing(k, 0)
+        return ResumePosition(k, 0)
     entry = partition.seeker(k).find_offset(first)
-    return Standing(k, partition.seeker(k).end() if entry is None else entry.after)
+    return ResumePosition(k, partition.seeker(k).end() if entry is None else entry.after)
 
 
-def _at_offset(partition: OpenPartition, at: LogOffset) -> Standing:
-    """Where an entry begins with the next offset, or the log ends with it; Lost where neither is."""
+def _at_offset(partition: OpenPartition, at: LogOffset) -> ResumePosition:
+    """The position of the entry with the next offset, or the log's end if that is the next offset; Lost if neither exists."""
     begins, cleaned = _beginning(partition, at.next), first_uncleaned(partition.segments[0])
     base = partition.segments[0].base_offset
     end = max(partition.reach().next, partition.segments[-1].base_offset or 0)
@@ -387,13 +389,13 @@ def _at_offset(partition: OpenPartition, at: LogOffset) -> Standing:
 
 
 def _end_offset(partition: OpenPartition, k: int) -> int | None:
-    """The offset after the last valid entry of a segment; that of its name where it has none."""
+    """The offset after the last valid entry of a segment; the offset in its name if it has no valid entry."""
     last = partition.seeker(k).last()
     return partition.segments[k].base_offset if last is None else last.last + 1
 
 
-def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> None:
-    """Whether no segment is missing between two places; Lost where one is."""
+def check_segments(partition: OpenPartition, from_: ResumePosition, to: ResumePosition) -> None:
+    """Check that no segment is missing between two positions; Lost if one is missing."""
     for k in range(from_.segment, to.segment):
         following = partition.segments[k + 1].base_offset
         remote = partition.segments[k].remote
@@ -408,7 +410,7 @@ def check_segments(partition: OpenPartition, from_: Standing, to: Standing) -> N
 
 
 def first_uncleaned(segment: Segment) -> int:
-    """The offset up to which a broker's log cleaner has been, which leaves gaps and writes record batches again."""
+    """The offset up to which a broker's log cleaner has rewritten record batches and left gaps."""
     raw = log_dir_file(segment, "cleaner-offset-checkpoint")
     for line in raw.decode("utf-8", "replace").splitlines()[2:]:
         topic, _, rest = line.rpartition(" ")[0].rpartition(" ")
@@ -420,8 +422,8 @@ def first_uncleaned(segment: Segment) -> int:
 # -- the end
 
 
-def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | None) -> LogOffset:
-    """After the last valid entry; ``begin``: the part before ``at`` is done."""
+def end_of(partition: OpenPartition, at: ResumePosition | None, begin: LogOffset | None) -> LogOffset:
+    """The offset after the last valid entry. ``begin`` is the offset of ``at``, before which all is done."""
     final = len(partition.segments) - 1
     last, k = None, final + 1
     while last is None and k > (at.segment if at else 0):
@@ -435,7 +437,7 @@ def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | Non
     position = _given_until(file, partition.seeker(final).log.source, ends)
     if last is not None:
         after = _after(partition, k, last, 0)
-        # An empty segment tells by its name what comes next.
+        # The name of an empty segment is the next offset.
         following = max(after.next, partition.segments[final].base_offset or 0)
         return after._replace(next=following, file=file.basename, position=position)
     if begin is not None:
@@ -445,17 +447,17 @@ def end_of(partition: OpenPartition, at: Standing | None, begin: LogOffset | Non
 
 
 def _given_until(file: File, source: OpenFile, ends: int) -> int:
-    """How far to read the last segment, whose last valid entry ends at ``ends``: later bytes wait while it may grow."""
+    """Where to stop in the last segment, whose last valid entry ends at ``ends``. Later bytes wait while it may grow."""
     if may_grow(file):
         return ends
     for position in range(ends, source.size, _SCANNED):
         if source.view(position, _SCANNED).any():
             return source.size
-    return ends  # what a broker has allocated and not written
+    return ends  # the rest is space that a broker has allocated
 
 
 def before_offset(partition: OpenPartition, offset: int) -> LogOffset:
-    """Before the entry that has an offset."""
+    """The offset before the entry that has ``offset``."""
     k = _holding(partition, offset)
     entry = partition.seeker(k).find_offset(offset)
     position = 0 if entry is None else entry.after

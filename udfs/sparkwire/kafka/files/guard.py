@@ -1,4 +1,4 @@
-"""What a part of a stream must still have when it is read: files change between planning and reading."""
+"""Detect that a file of a stream has changed between planning and reading."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class EntryId(NamedTuple):
     """Identifies an entry."""
 
     offset: int
-    """as stored"""
+    """offset as stored"""
     crc: int
     epoch: int
-    """of the leader, -1 in magic 0 and 1"""
+    """leader epoch, -1 in magic 0 and 1"""
 
 
 class Expected(NamedTuple):
-    """An entry that a segment has at a position [bytes]."""
+    """An entry that a segment must have at a position [bytes]."""
 
     position: int
     id: EntryId
@@ -35,15 +35,15 @@ class Guard(NamedTuple):
     log: str
     expected: tuple[Expected, ...]
     first: int
-    """offset of its first record"""
+    """offset of the part's first record"""
     end: int
-    """offset before which its last is"""
+    """offset after the part's last record"""
     fails: bool
-    """whether the query fails where something is lost"""
+    """whether data loss fails the query"""
 
 
 def end_of_entry(log: Log, position: int) -> tuple[int, int]:
-    """Where an entry ends by its header, be its content valid or not, and the offset after it."""
+    """The end of an entry according to its header, and the offset after it. The entry may be corrupt."""
     header = log.source.read(position, BATCH_SIZE)
     delta = BATCH["last_offset_delta"].read(header) if header[MAGIC] == 2 else 0
     return position + ENTRY.size + ENTRY["size"].read(header), ENTRY["offset"].read(header) + delta + 1
@@ -56,7 +56,7 @@ def entry_at(log: Log, position: int) -> Expected | None:
 
 
 def entry_id(log: Log, position: int) -> EntryId | None:
-    """Identifies the entry at a position; None if there is none."""
+    """The identity of the entry at a position; None if there is no entry."""
     if not 0 <= position < log.source.size:
         return None
     header = log.source.read(position, BATCH_SIZE)

@@ -1,7 +1,7 @@
-"""The batches of a log by their headers: of what is between them nothing is read.
+"""Read the headers of a log's batches without the bytes between them.
 
-No checksum is available, so a size counts if the next header agrees: it is framed, and its offset continues from that of the
-batch. Otherwise it reads the batch as `decode.pieces` does. So the rows are the same.
+It cannot verify checksums. So a size counts only if the next header confirms it: that header is framed, and its offset follows
+that of the batch. Otherwise it reads the batch like `decode.pieces`. So the rows are the same.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from sparkwire.kafka.layout import BATCH_SIZE, ENTRY, OVERHEAD
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 LARGE = 16 << 10
-"""after an entry beyond that headers are read alone [bytes]"""
+"""after an entry larger than this, it reads single headers [bytes]"""
 NEAR = 256 << 10
-"""what is read at once where entries are small [bytes]"""
+"""size of a read if entries are small [bytes]"""
 ROOM = 4096
-_FEW = 16  # headers to read alone before checking them, at first
-_FURTHEST = 2**31  # that offsets continue by: compaction leaves smaller gaps in a segment
+_FEW = 16  # number of single headers to read before it checks them, at first
+_FURTHEST = 2**31  # largest credible gap between offsets: compaction leaves smaller gaps in a segment
 _UNKNOWN = -(2**63)
 _SIZE = slice(ENTRY["size"].offset, ENTRY["size"].end)
 
@@ -35,15 +35,15 @@ _DONE, _MORE, _DOUBT = range(3)
 
 
 class FoundBatches(NamedTuple):
-    """Batches that follow each other."""
+    """Consecutive batches."""
 
     positions: Ints
-    """in the file [bytes]"""
+    """positions in the file [bytes]"""
     scan: Batches
 
 
 class _Headers(NamedTuple):
-    """Headers, `BATCH_SIZE` bytes each, and where they were found."""
+    """Headers of `BATCH_SIZE` bytes, and their positions."""
 
     data: Bytes
     positions: Ints
@@ -54,11 +54,11 @@ class _Headers(NamedTuple):
 def add_headers(
     data: Bytes, alone: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
 ) -> tuple[int, int, int, int]:
-    """Add the headers that are in ``data``, of entries before ``stop`` in a file of ``size``, the first at ``position``.
+    """Add the headers in ``data`` of entries before ``stop``; the file has ``size`` bytes, the first entry is at ``position``.
 
-    ``alone``: after each header comes the next; else its entry's bytes.
+    If ``alone``, ``data`` consists of headers only; else it has whole entries.
 
-    Returns why it ended, how many headers there are, where the next is, and the last offset before it.
+    Returns why it ended, the number of headers, the position of the next header, and the last offset before it.
     """
     pos, at = int64(0), int64(position)
     while count < out.positions.size:
@@ -87,14 +87,14 @@ def add_headers(
 
 
 def batch_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``, their checksums computed; ``joined`` as in `pieces`."""
+    """The batches that begin from ``position`` to before ``stop``, with verified checksums; ``joined`` as in `pieces`."""
     for piece in pieces(log, position, stop, batch_decoder(), joined):
         if len(piece.scan.frames.begin):
             yield FoundBatches(piece.position + piece.scan.frames.begin, piece.scan)
 
 
 def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> Iterator[FoundBatches]:
-    """The batches from ``position`` on that begin before ``stop``; an item is valid until the next request.
+    """The batches that begin from ``position`` to before ``stop``. An item is valid until you take the next one.
 
     ``joined`` as in `pieces`.
     """
@@ -108,14 +108,14 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         alone = count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
         data = _alone(log, position, stop, min(few, ROOM - count)) if alone else log.source.view(position, window)
         why, count, after, last = (int(n) for n in add_headers(data, alone, position, size, stop, last, count, headers))
-        if alone:  # after a wrong header, at most as many headers are read for nothing as came before it
+        if alone:  # a wrong header wastes at most as many reads as there were valid headers before it
             few = _FEW if why == _DOUBT else min(2 * few, ROOM)
-        # The latest counts when the next agrees.
-        believed = count if why == _DONE else count - 1
-        if believed > 0 and (why != _MORE or count == ROOM):
-            yield _batches_of(headers, believed)
-            headers = _rest(headers, believed, count)
-            count -= believed
+        # The last header counts when the next header confirms it.
+        confirmed = count if why == _DONE else count - 1
+        if confirmed > 0 and (why != _MORE or count == ROOM):
+            yield _batches_of(headers, confirmed)
+            headers = _rest(headers, confirmed, count)
+            count -= confirmed
         position = after
         if why == _DONE:
             break
@@ -131,9 +131,9 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
 
 
 def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:
-    """The header at ``position`` and those that follow by their sizes, which nothing but the next header confirms.
+    """The header at ``position`` and the headers after it, located by their sizes, which are not confirmed yet.
 
-    Up to the first at ``stop`` or later, or after an entry that is not large.
+    It ends at ``stop``, or after an entry that is not large.
     """
     headers = [log.source.read(position, BATCH_SIZE)]
     while position < stop and len(headers) < most:
@@ -164,13 +164,13 @@ def _batches_of(headers: _Headers, count: int) -> FoundBatches:
 
 @kernel
 def find_reaches(data: Bytes, out: FrameBlock) -> None:
-    """Fill in how far each header can be read."""
+    """Fill in the readable size of each header."""
     for i in range(out.begin.size):
         out.reach[i] = reach_of(data, int64(out.begin[i]), int64(out.stop[i]), OK)
 
 
 def _rest(headers: _Headers, first: int, count: int) -> _Headers:
-    """The headers from ``first`` on, before all others."""
+    """Move the headers from ``first`` on to the front."""
     fresh = _Headers(empty(ROOM * BATCH_SIZE, np.uint8), empty(ROOM, np.int64), empty(ROOM, np.int64))
     fresh.data[: (count - first) * BATCH_SIZE] = headers.data[first * BATCH_SIZE : count * BATCH_SIZE]
     fresh.positions[: count - first] = headers.positions[first:count]

@@ -1,7 +1,7 @@
-"""The table `kafka_log`: which files, which parts of them, and their rows as record batches.
+"""The table `kafka_log`: selects files, splits them into tasks, and reads their rows as record batches.
 
-`query` reads the options, `plan` finds files and cuts them into tasks, `read` gives the rows of one. None of them needs Spark,
-and a task is plain data, made on one machine and read on another.
+`query` reads the options, `plan` finds files and splits them into tasks, and `read` returns the rows of a task. None of them
+needs Spark. A task is plain data, so one machine can plan it and another can read it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
 from sparkwire.kafka.files.seek import FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
-from sparkwire.kafka.sought import Search
+from sparkwire.kafka.search import Search
 from sparkwire.kafka.tiered.encryption_keys import Keys
 
 NAME: Final = "kafka_log"
 RECORDS, BATCHES = "records", "batches"
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
 HEADERS_SPAN: Final = 8
-"""times the bytes of `maxSplitBytes` that a task passes over where it reads headers alone"""
+"""a task that reads only headers covers this many times `maxSplitBytes`"""
 
 OPTIONS: Final = (
     *PATHS,
@@ -103,22 +103,22 @@ _FIRST: Final = (
 
 
 def _ordered(table: Sequence[Column[Any]], first: Sequence[str]) -> dict[str, pa.DataType]:
-    """Type by name of a table's columns and those of a file, the ``first`` ones before the others."""
+    """Type by name of the columns of a table and of a file; the columns ``first`` come first."""
     types = {column.name: arrow_type(column.sql) for column in table} | {"position": pa.int64()} | OF_FILE
     types |= {TIMESTAMP_TYPE: pa.int32()} if TIMESTAMP_TYPE in first else {}
     return {name: types[name] for name in [*first, *(name for name in types if name not in first)]}
 
 
 _MOST_KEYS: Final = 64
-"""compared with each record"""
+"""largest number of keys to compare with each record"""
 
 COLUMNS: Final = {
     RECORDS: _ordered(RECORDS_TABLE, _FIRST),
     BATCHES: _ordered(BATCHES_TABLE, ("topic", "partition", "file", "position")),
 }
-"""type by name, in order, of both kinds of rows"""
+"""for each kind of rows, type by name, in order"""
 ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string(), TIER: pa.string()}
-"""the same of columns that you get only by name"""
+"""type by name of the columns that a query must select by name"""
 
 _DOCS_OF_FILE: Final = {
     "topic": "Topic in the directory's name; NULL if the name has none.",
@@ -134,12 +134,12 @@ DOCS: Final = {
     rows: {column.name: column.doc for column in table} | _DOCS_OF_FILE
     for rows, table in ((RECORDS, RECORDS_TABLE), (BATCHES, BATCHES_TABLE))
 }
-DOCS[BATCHES]["record_count"] += " NULL also for bytes that are no credible batch."
-"""what each of them means"""
+DOCS[BATCHES]["record_count"] += " NULL also for bytes that are not a credible batch."
+"""description of each column, by kind of rows"""
 
 
 def query(given: Mapping[str, str]) -> LogQuery:
-    """Read the options of a query; ValueError where one is wrong, or contradicts another, or path is missing."""
+    """Read the options of a query; ValueError if an option is wrong or contradicts another, or path is missing."""
     o = options.parsed(NAME, OPTIONS, given)
     paths = selected_paths(NAME, o)
     columns = selected_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
@@ -169,12 +169,12 @@ def find(
     replicas: str = FAIL,
     may_be_empty: bool = False,
 ) -> list[Segment]:
-    """The segments at some paths, and those of the same partitions in a bucket; a partition's in the order of their offsets.
+    """The segments at some paths, with those of the same partitions in a bucket; by partition and offset.
 
-    ``by_names``: whether names in a bucket count until a task reads the segment. ``may_be_empty``: whether a directory without
-    any file is no error.
+    ``by_names``: whether to use names in a bucket until a task reads the segment. ``may_be_empty``: whether a directory without
+    files is allowed.
 
-    OSError if the path does not exist, or you may not read it. ValueError if its files include no segment, and as
+    OSError if a path does not exist, or you may not read it. ValueError if its files include no segment, and as in
     `chosen_replicas`.
     """
     keys = Keys(encryption_keys)
@@ -207,12 +207,12 @@ def types(query: LogQuery) -> dict[str, pa.DataType]:
 
 
 def docs(query: LogQuery) -> Mapping[str, str]:
-    """What each column means."""
+    """Description of each column."""
     return DOCS[query.rows]
 
 
 def marks(query: LogQuery) -> Mapping[str, Mapping[str, str]]:
-    """Of the columns that say where their rows come from, metadata."""
+    """Metadata of the columns that record the origin of their rows."""
     if query.rows == BATCHES:
         return {}
     read = origin.origin_of(query.paths, query.remote_path, query.encryption_keys, query.committed)
@@ -224,7 +224,7 @@ def schema(query: LogQuery) -> pa.Schema:
 
 
 def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
-    """The tasks of a query; OSError or ValueError as `find`, and where the start is beyond the end."""
+    """The tasks of a query; OSError or ValueError as in `find`, and ValueError if the start is beyond the end."""
     return steady(partial(_planned, query))
 
 
@@ -243,12 +243,12 @@ def _planned(query: LogQuery) -> list[tuple[SegmentPart, ...]]:
 
 
 def part_bytes(query: LogQuery) -> int:
-    """How much of a file one task reads, or passes over where it reads headers alone [bytes]."""
+    """Size of the part of a file that a task covers; it is larger if the task reads only headers [bytes]."""
     return query.max_split_bytes * (HEADERS_SPAN if query.rows == BATCHES and not is_checked(query) else 1)
 
 
 def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery:
-    """The query with filters that all have to hold; it may still return other rows."""
+    """The query with pushed-down filters, which apply together. It may still return rows that do not match."""
     filtered = query.filtered
     for column, operator, *values in options.not_null(comparisons):
         if column == "offset":
@@ -257,7 +257,7 @@ def with_filters(query: LogQuery, comparisons: Sequence[Comparison]) -> LogQuery
                 first_offset=max(filtered.first_offset, first), end_offset=min(filtered.end_offset, end)
             )
         elif column in ("timestamp", "timestamp_ms"):
-            # Not the end: a younger record may come before an older one.
+            # Only the start: a newer record may come before an older one.
             first, _ = options.bounds_of(operator, *map(options.floor_millis, values))
             if first > FIRST:
                 filtered = filtered._replace(first_timestamp=max(filtered.first_timestamp or FIRST, first))

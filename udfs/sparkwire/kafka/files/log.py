@@ -1,11 +1,11 @@
-"""A segment read from anywhere in it, a chunk at a time, in bounded memory, whatever the file's size.
+"""Read the entries of a segment from any entry on, in chunks, in bounded memory for files of any size.
 
-The entries are those that `formats.kafka` finds in the same bytes: each begins where the one before ends, and after corrupt
-bytes at the next place where a valid one is. The next entry depends only on the bytes from the current one on. So a reader may
-begin at any entry.
+The entries are the same as those of `kafka.framing`: each begins at the end of the previous entry, and after corrupt bytes at the
+next position of a valid entry. The next entry depends only on the bytes from the current entry on. So a reader may begin at any
+entry.
 
-Two bounds keep a corrupt size from costing memory. An entry of more than `SEARCHED` bytes counts only if another entry, or the
-end of the file, follows it. After corrupt bytes, the search skips entries that large.
+Two bounds limit memory if a size is corrupt. An entry of more than `SEARCHED` bytes counts only if another entry, or the end of
+the file, follows it. After corrupt bytes, the search skips entries of that size.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ from sparkwire.kafka.layout import BATCH_SIZE
 from sparkwire.kernels import Bytes, int64, kernel
 
 CHUNK = 4 << 20
-"""what is read at once [bytes]"""
+"""size of a chunk [bytes]"""
 SEARCHED = 16 << 20
-"""the largest entry looked for after corrupt bytes [bytes]"""
+"""size of the largest entry that a search after corrupt bytes finds [bytes]"""
 _FRAMES = 1 << 14
 
 
 class EntryRun(NamedTuple):
-    """Complete entries, one after the other, without checking their checksums."""
+    """Consecutive complete entries, whose checksums are not verified."""
 
     position: int
-    """in the file [bytes]"""
+    """position in the file [bytes]"""
     data: Bytes
-    """valid until the next run request"""
+    """the entries' bytes; valid until the next call of `Log.run`"""
 
 
 class Block(NamedTuple):
-    """Entries that follow each other, their checksums compared, corrupt ones among them."""
+    """Consecutive entries with verified checksums; some may be corrupt."""
 
     position: int
-    """of the bytes in the file: the frames count from there [bytes]"""
+    """position of ``data`` in the file, from which the frames count [bytes]"""
     data: Bytes
-    """valid until the next block request; of an entry that is not OK perhaps its header alone"""
+    """the entries' bytes, valid until the next block; may have only the header of a corrupt entry"""
     frames: FrameBlock
 
     @property
     def stop(self) -> int:
-        """Where the next entry begins in the file [bytes]."""
+        """Position of the next entry in the file [bytes]."""
         return self.position + int(self.frames.stop[-1])
 
 
 class _Window(NamedTuple):
-    """The window of a file around corrupt bytes."""
+    """A window of a file around corrupt bytes."""
 
     position: int
     size: int
@@ -77,7 +77,7 @@ class _Window(NamedTuple):
 
 @kernel
 def chain(data: Bytes, start: int, end: int, stop: int) -> int:
-    """Where the entries from ``start`` on end: at the first that is not whole, or that begins at ``stop`` or later."""
+    """The end of the consecutive entries from ``start`` on: before an incomplete entry, or an entry at ``stop`` or later."""
     pos = int64(start)
     while pos < stop and frame_error(data, pos, end) == OK:
         pos = entry_end(data, pos)
@@ -96,12 +96,12 @@ def frame_corrupt(
     sums: EntrySums,
     out: FrameBlock,
 ) -> tuple[int, int, bool]:
-    """Find the entries from ``first`` on that begin before ``stop``, as long as ``data`` decides them.
+    """Find the entries that begin from ``first`` to before ``stop``, as far as the bytes in ``data`` suffice.
 
-    ``left`` bytes of the file are from the beginning of ``data`` on. ``bounds``: where in ``data`` nothing can be looked for any
-    more, and `SEARCHED`. ``next_entry``: the first valid entry after ``first``, -1 if unknown.
+    ``left`` is the number of bytes of the file from the beginning of ``data`` on. ``bounds`` are the end of the part of ``data``
+    in which a search works, and `SEARCHED`. ``next_entry`` is the first valid entry after ``first``, -1 if unknown.
 
-    Returns the number of entries, the first valid entry after them if the caller looks for it, and whether it is needed to
+    Returns the number of entries, the first valid entry after them, and whether the caller must search for that entry to
     continue.
     """
     limit, largest = bounds
@@ -163,7 +163,7 @@ class Log:
     verify
         whether an entry with a wrong checksum is corrupt
     chunk
-        what is read at once, `CHUNK` by default [bytes]
+        size of a chunk, `CHUNK` by default [bytes]
     """
 
     def __init__(self, source: OpenFile, verify: bool = True, chunk: int = 0) -> None:
@@ -171,12 +171,12 @@ class Log:
         self.verify = verify
         self.chunk: int = chunk or CHUNK
         self._window: _Window | None = None
-        self._found = (-1, -1)  # of the last search: from where, and the valid entry that it came to
+        self._found = (-1, -1)  # start of the last search, and the valid entry that it found
 
-    # -- entry after entry
+    # -- valid entries
 
     def blocks(self, position: int, stop: int) -> Iterator[Block]:
-        """The entries from ``position`` on that begin before ``stop``."""
+        """The entries that begin from ``position`` to before ``stop``."""
         while position < stop:
             run = self.run(position, stop)
             for frames in frame_blocks(framing_of_row(run.data, THE_END)):
@@ -189,7 +189,7 @@ class Log:
                 position = block.stop
 
     def run(self, position: int, stop: int) -> EntryRun:
-        """The whole entries from ``position`` on that begin before ``stop``, about a chunk of them; none at corrupt bytes."""
+        """About a chunk of complete entries that begin from ``position`` to before ``stop``; none at corrupt bytes."""
         wanted = max(BATCH_SIZE, min(self.chunk, stop - position))
         data = self.source.view(position, wanted)
         if frame_error(data, 0, self.source.size - position) != OK:
@@ -202,18 +202,18 @@ class Log:
         return EntryRun(position, data[: chain(data, 0, len(data), stop - position)])
 
     def _is_credible(self, position: int, size: int) -> bool:
-        """Whether to load an entry that says it is so large."""
+        """Whether to load an entry with this stored size."""
         return size <= SEARCHED or position + size == self.source.size or self._frame(position + size) == OK
 
     def _frame(self, position: int) -> int:
-        """What is wrong with the entry at ``position``, its checksum apart."""
+        """The error of the entry at ``position``, except a wrong checksum."""
         return int(frame_error(self._header(position), 0, self.source.size - position))
 
     def _header(self, position: int) -> Bytes:
         return np.frombuffer(self.source.read(position, BATCH_SIZE), np.uint8)
 
     def is_valid(self, position: int) -> bool:
-        """Whether a whole entry is at ``position`` whose checksum is right."""
+        """Whether a complete entry with a valid checksum is at ``position``."""
         if not 0 <= position < self.source.size:
             return False
         header = self._header(position)
@@ -225,7 +225,7 @@ class Log:
     # -- after corrupt bytes
 
     def corrupt(self, position: int, stop: int) -> Block:
-        """The entries from ``position`` on, of which the first cannot be read; some of them, one at least."""
+        """One or more entries from ``position`` on, of which the first cannot be read."""
         since, next_entry = self._found
         next_entry = next_entry if since <= position + 1 <= next_entry else -1
         while True:
@@ -249,7 +249,7 @@ class Log:
             next_entry = self.search(position + 1)
 
     def _around(self, position: int) -> _Window:
-        """A window in which ``position`` has what comes after it: the current one if it suffices."""
+        """A window with enough bytes after ``position``: the current window if it suffices."""
         window, size = self._window, self.source.size
         needed = min(size, position + SEARCHED + self.chunk)
         if window is None or not window.position <= position < needed <= window.position + window.size:
@@ -258,7 +258,7 @@ class Log:
         return window
 
     def _alone(self, position: int) -> Block:
-        """The one entry at ``position``, where what decides about it is beyond a window."""
+        """The single entry at ``position``, if a window is too small to determine its end."""
         left = self.source.size - position
         header = self._header(position)
         error = int(frame_error(header, 0, left))
@@ -279,7 +279,7 @@ class Log:
         return Block(position, header, frames)
 
     def search(self, position: int) -> int:
-        """The first place from ``position`` on at which a valid entry is; the end of the file if there is none."""
+        """Position of the first valid entry from ``position`` on; the end of the file if there is none."""
         since, next_entry = self._found
         if since <= position <= next_entry:
             return next_entry

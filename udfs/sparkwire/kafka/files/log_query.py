@@ -1,4 +1,4 @@
-"""What a query of `kafka_log` selects: plain data, read from its options."""
+"""The selection of a query over `kafka_log`, as plain data that follows from its options."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from sparkwire.kafka.files.replicas import FAIL
 from sparkwire.kafka.files.seek import END, FIRST
-from sparkwire.kafka.sought import Search
+from sparkwire.kafka.search import Search
 
 
 class Filtered(NamedTuple):
-    """What the filters of a query leave: other rows need not be read."""
+    """The bounds that follow from a query's filters. Rows outside them need not be read."""
 
     first_offset: int = FIRST
     end_offset: int = END
@@ -21,7 +21,7 @@ class Filtered(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """What is requested."""
+    """The options of a query, and its pushed-down columns and filters."""
 
     paths: tuple[str, ...]
     rows: str

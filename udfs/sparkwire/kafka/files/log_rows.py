@@ -1,4 +1,4 @@
-"""The rows of `kafka_log`: the records or batches of a part of a segment, and of them the columns and rows requested."""
+"""The rows of `kafka_log`: reads the records or batches of a part of a segment, and selects columns and rows."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.files.wrong_format import is_wrong_format
 from sparkwire.kafka.layout import CONTROL, TIMESTAMP_TYPES, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
-from sparkwire.kafka.sought import ANYTHING
+from sparkwire.kafka.search import ANYTHING
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 TIER: Final = "tier"
-"""the column that says where a segment is"""
+"""the column with the place of a segment: local or remote"""
 _OF_SEGMENT: Final = {**OF_FILE, TIER: pa.string()}
 TIMESTAMP_TYPE: Final = "timestampType"
-"""the column that Spark's own Kafka source has, beside the readable `timestamp_type`"""
+"""the column of Spark's own Kafka source, in addition to the readable `timestamp_type`"""
 _NO_TYPE: Final = -1
-"""Kafka's number of the type of a record without a timestamp"""
+"""Kafka's timestamp type for a record without a timestamp"""
 HIDDEN: Final = "hidden"
-"""the column that says why read_committed leaves a row out"""
+"""the column with the reason why read_committed omits a row"""
 _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
-"""columns of batches that need their checksums"""
+"""columns of batches that depend on checksums"""
 
 
 def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     """The records of a part, a piece at a time."""
     names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
-    # What is lost around a record that cannot be read is between its neighbours, whatever they have.
-    sought = ANYTHING if _selects_losses(query) else query.search.sought()
-    decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, sought)
+    # The lost offsets at an unreadable record are those between its neighbours, so these must be read, too.
+    pattern = ANYTHING if _selects_losses(query) else query.search.pattern()
+    decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, pattern)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
@@ -72,7 +72,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
 
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-    """The batches of a part, a piece at a time; computes checksums only if the query needs them."""
+    """The batches of a part, a piece at a time. It computes checksums only if the query needs them."""
     needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
     checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
@@ -89,7 +89,7 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
             columns["position"] = primitive(piece.positions)
             if "error" in columns and is_wrong_format(source, int(piece.positions[0]), piece.scan.frames):
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
-            if "record_count" in needed:  # what is no whole batch announces what is not there
+            if "record_count" in needed:  # an incomplete batch announces records that do not exist
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
             kept = _kept_batches(query, part, columns)
             chosen = {name: columns[name] for name in _decoded(query)}
@@ -101,12 +101,12 @@ def _selects_losses(query: LogQuery) -> bool:
 
 
 def is_checked(query: LogQuery) -> bool:
-    """Whether rows of batches need more than headers."""
+    """Whether rows of batches depend on more than headers."""
     return query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
 
 
 def _decoded(query: LogQuery) -> tuple[str, ...]:
-    """The columns that a decoder has to give."""
+    """The columns that the decoder must return."""
     needed: tuple[str, ...] = ("error", "position") if query.mode == FAILFAST else ()
     if query.search.active and _selects_losses(query):
         needed += ("key", "value")
@@ -116,7 +116,7 @@ def _decoded(query: LogQuery) -> tuple[str, ...]:
 def _finished(
     query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
-    """The rows requested, with what their file says of them."""
+    """The selected rows, with the columns about their file."""
     if kept is not None:
         columns = {name: column.filter(kept) for name, column in columns.items()}
         rows = int(pc.sum(kept).as_py() or 0)
@@ -145,7 +145,7 @@ def _reject(part: SegmentPart, position: int, error: str) -> NoReturn:
 
 
 def _timestamp_types(records: Records) -> pa.Array:
-    """Kafka's numbers of the types of timestamps."""
+    """Kafka's numbers of timestamp types."""
     named = pc.index_in(records.timestamp_type(), pa.array(TIMESTAMP_TYPES))
     return pc.if_else(pc.equal(records.header_field("magic"), 0), pa.scalar(_NO_TYPE, pa.int32()), named)
 
@@ -154,7 +154,7 @@ def _timestamp_types(records: Records) -> pa.Array:
 
 
 def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
-    """The selected records, None for all: the common case, which reads as little as possible."""
+    """The selected records, None for all. None is the common case, for which it reads as little as possible."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
         masks += _within(part, records)
@@ -180,7 +180,7 @@ def _hidden_records(part: SegmentPart, records: Records) -> pa.Array:
 
 
 def _hidden(part: SegmentPart, offsets: pa.Array, aborted: pa.Array) -> pa.Array:
-    """Why read_committed leaves rows out."""
+    """The reasons why read_committed omits rows."""
     is_open = pc.greater_equal(offsets, END - 1 if part.first_open is None else part.first_open)
     return pc.if_else(
         aborted, "ABORTED", pc.if_else(pc.fill_null(is_open, False), "OPEN", pa.scalar(None, pa.string()))
@@ -188,13 +188,13 @@ def _hidden(part: SegmentPart, offsets: pa.Array, aborted: pa.Array) -> pa.Array
 
 
 def _and_data(transactional: pa.Array, control: pa.Array, aborted: pa.Array) -> pa.Array:
-    """Aborted records are data of transactions, not markers and not records outside of transactions."""
+    """The aborted records without markers and without records outside of transactions."""
     data = pc.and_(pc.fill_null(transactional, False), pc.invert(pc.fill_null(control, False)))
     return pc.and_(data, aborted)
 
 
 def _within(part: SegmentPart, records: Records) -> Iterator[pa.Array]:
-    """Which records have offsets requested; no mask where all have."""
+    """Masks of the records within the query's offsets; no mask if all are within."""
     offsets = records.offset()
     limits = pc.min_max(offsets)
     least, most = limits["min"].as_py(), limits["max"].as_py()

@@ -1,7 +1,7 @@
-"""Which offsets are lost where a row says that something cannot be read: those between what is valid around it.
+"""The lost offsets of rows with an error: the offsets between the valid entries before and after them.
 
-Rows that follow each other are one hole, and the first of them tells its offsets. What compaction has taken away beside a hole
-is among them, as nobody can tell it from what was lost.
+Consecutive rows with errors are one hole, and the first row has its offsets. These include offsets next to the hole that
+compaction has removed, because they cannot be distinguished from lost ones.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _UNKNOWN: Final = np.int64(FIRST)
 
 
 class Holes:
-    """The holes of a part, followed from piece to piece."""
+    """Finds the holes of a part, across its pieces."""
 
     def __init__(self, log: Log, part: SegmentPart) -> None:
         self._log, self._part = log, part
         self._before = _UNKNOWN
-        """the last offset of the valid entry before what comes"""
+        """last offset of the valid entry before the next piece"""
         if part.guard is not None:
             self._before = np.int64(part.guard.first - 1)
         elif part.first_offset > FIRST:
@@ -44,19 +44,19 @@ class Holes:
         if part.start == 0 and part.segment.base_offset is not None:
             self._before = max(self._before, np.int64(part.segment.base_offset - 1))
         self._within = False
-        """whether the entry before what comes is not valid"""
+        """whether the entry before the next piece is corrupt"""
         self._after: tuple[int, FoundEntry | None] | None = None
-        """where the search for the next valid entry began, and its result"""
+        """the start and the result of the last search for a valid entry"""
 
     def of_batches(self, entries: BatchHeaders, end: int, corrupt: pa.Array) -> dict[str, pa.Array]:
-        """The columns of entries that end at a position of the file; ``corrupt``: the error of each."""
+        """The columns of entries, which end at the position ``end`` of the file; ``corrupt`` has their errors."""
         first, last = self._of_entries(entries, end)
         inside = np.asarray(corrupt.is_valid()) & (entries.frames.error == OK)
         first[inside], last[inside] = _offsets(entries)[0][inside], entries.last_offset.values[inside]
         return self._columns(first, last)
 
     def of_records(self, records: Records, position: int) -> dict[str, pa.Array]:
-        """The columns of records whose entries count from a position of the file."""
+        """The columns of records; the positions of their entries count from ``position`` of the file."""
         stops = records.entries.frames.stop
         end = position + int(stops[-1]) if len(stops) else position
         entries, rows = records.entries, records.entry_of_row()
@@ -74,7 +74,7 @@ class Holes:
         return self._columns(first, last)
 
     def _of_entries(self, entries: BatchHeaders, end: int) -> tuple[Ints, Ints]:
-        """The first and last lost offset of each entry that begins a hole, `_UNKNOWN` elsewhere."""
+        """First and last lost offset of each entry that begins a hole, `_UNKNOWN` for other entries."""
         intact = entries.frames.error == OK
         count = len(intact)
         first, last = np.full(count, _UNKNOWN), np.full(count, _UNKNOWN)
@@ -98,7 +98,7 @@ class Holes:
         return first, last
 
     def _first_after(self, position: int) -> np.int64:
-        """The offset of the first valid entry from a position on, or of the segment that follows."""
+        """The offset of the first valid entry from a position on, or of the next segment."""
         if self._after is None or not self._after[0] <= position or (self._after[1] or _NONE).position < position:
             self._after = position, first_entry(self._log, position, FIRST)
         first = self._after[1]
@@ -107,7 +107,7 @@ class Holes:
         return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
 
     def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:
-        """Within the query's offsets; NULL if nothing is between."""
+        """The columns, limited to the query's offsets; NULL if no offset is lost."""
         first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
         if self._part.end_offset < END:
             last = np.minimum(last, self._part.end_offset - 1)
@@ -128,7 +128,7 @@ def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:
 
 
 def _carried(values: Ints, known: npt.NDArray[np.bool_], groups: npt.NDArray[np.integer]) -> Ints:
-    """The last known value before each place within its group, `_UNKNOWN` if none exists."""
+    """The last known value before each item in its group, `_UNKNOWN` if there is none."""
     places = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
     places = np.concatenate(([-1], places[:-1]))
     within = (places >= 0) & (groups[places] == groups)

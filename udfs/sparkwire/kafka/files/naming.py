@@ -1,12 +1,12 @@
-"""What the names in a broker's directories mean: topic, partition, base offset, and which files are segments.
+"""Read topic, partition and base offset from the names in a broker's directories, and find the segments.
 
     orders-0/00000000000000004711.log      a segment of partition 0 of the topic orders; its first offset is 4711 or higher
-    …/00000000000000004711-<id>.log        the same as tiered storage names it
+    …/00000000000000004711-<id>.log        the same, with a name of tiered storage
     orders-0-<topic id>/…                  the same in Kafka's own LocalTieredStorage
-    …/00000000000000004711.log.gz          the same, compressed by whoever made the copy
+    …/00000000000000004711.log.gz          a compressed copy
 
     …/00000000000000004711-0000000003.checkpoint
-                                           a snapshot of `__cluster_metadata`, whose offsets begin at 0: read where a path
+                                           a snapshot of `__cluster_metadata`, whose offsets begin at 0; read if a path
                                            names snapshots and no segment
 
 The reader skips, in any directory:
@@ -37,59 +37,59 @@ _INT32_MAX = 2**31 - 1
 
 
 Lineage = tuple[tuple[int, int], ...]
-"""leader epochs and where each begins, in ascending order"""
+"""leader epochs with their start offsets, in ascending order"""
 
 
 class Disk(NamedTuple):
-    """What a broker's directory says of one of its partitions."""
+    """The facts about one partition in a broker's directory."""
 
     log: tuple[str, str]
-    """`Segment.log` of what is on disk"""
+    """`Segment.log` of the segments on disk"""
     lineage: Lineage
-    """empty where it says nothing"""
+    """empty if unknown"""
     log_start: int | None
-    """None where it says nothing"""
+    """None if unknown"""
     local_start: int
-    """the offset with which what is on disk begins"""
+    """first offset of the segments on disk"""
     unfinished: frozenset[str]
-    """ids of segments whose copying is not finished, or whose deletion has begun"""
+    """ids of segments whose upload is not finished, or whose deletion has begun"""
 
 
 class Remote(NamedTuple):
-    """What makes a segment of one in a bucket."""
+    """The additional facts about a segment in a bucket."""
 
     object: File | None
-    """its manifest's; None of a plain copy"""
+    """the manifest's object; None for a plain copy"""
     indexes: File | None
     keys: Keys
     lineage: Lineage
-    """of the log"""
+    """lineage of the log"""
     begins: int
     """the log's first offset"""
     disk: Disk | None = None
-    """what the partition's directory says, where that belongs to it"""
+    """the facts in the broker's directory of this partition, if known"""
     manifest: Manifest | None = None
     """None until first use"""
     end: int | None = None
-    """the offset before which another segment continues with the log, if that is before the segment's own end"""
+    """the offset from which on another segment is the log, if that is before the segment's own end"""
     lost: str = ""
-    """why it cannot be read, of what stands for offsets that no segment gives"""
+    """why the offsets cannot be read; only of a segment in place of offsets that no segment has"""
 
 
 class Segment(NamedTuple):
-    """A file of log bytes and what its name says."""
+    """A file of log bytes, with the facts in its name."""
 
     file: File
     topic: str | None
     partition: int | None
     base_offset: int | None
-    """of the name; None where the name has none"""
+    """offset in the name; None if it has none"""
     remote: Remote | None = None
-    """of one in a bucket"""
+    """only of a segment in a bucket"""
 
     @property
     def log(self) -> tuple[str, str]:
-        """What segments of the same partition share; what has no offset in its name is a separate log."""
+        """Identifies the log of the segment. A file without an offset in its name is a separate log."""
         if self.remote is not None and self.remote.disk is not None:
             return self.remote.disk.log
         return self.file.root, self.file.folder if self.base_offset is not None else self.file.path
@@ -98,7 +98,7 @@ class Segment(NamedTuple):
 def segments(files: list[File], single: bool, below: str) -> list[Segment]:
     """The segments among ``files``, `in_order`.
 
-    ``single``: the path names this one file. ``below``: the directory that the path names, which may have any name.
+    ``single``: whether the path is this one file. ``below``: the path's directory, which may have any name.
     """
     if single:
         return [_segment(files[0])]
@@ -107,13 +107,13 @@ def segments(files: list[File], single: bool, below: str) -> list[Segment]:
         return in_order(_segment(file) for file in files if _SNAPSHOT.match(file.basename))
     plain = {segment.file.path for segment in by_name if not segment.file.compressed}
     once = [s for s in by_name if not (s.file.compressed and s.file.path.removesuffix(GZIP) in plain)]
-    # Of copies that a directory has under several names, the longest.
+    # If a directory has several copies of a segment, the longest counts.
     longest = {(s.log, s.base_offset): s for s in sorted(once, key=lambda s: (s.file.size, s.file.path))}
     return in_order(longest.values())
 
 
 def in_order(segments: Iterable[Segment]) -> list[Segment]:
-    """By partition, each partition's by their offsets."""
+    """Segments in the order of partitions and offsets."""
     return sorted(segments, key=lambda segment: (segment.log, segment.base_offset or 0, segment.file.path))
 
 
@@ -128,13 +128,13 @@ def _segment(file: File) -> Segment:
 
 
 def base_offset_of(file: str) -> int | None:
-    """The offset in a segment's name; None where it has none."""
+    """The offset in a segment's name; None if it has none."""
     match = _SEGMENT.match(file)
     return int(match.group(1)) if match else None
 
 
 def partition_of(folder: str, with_ids: bool = False) -> tuple[str | None, int | None]:
-    """Topic and partition of a directory's name; None where it has none. ``with_ids``: its segments have ids in their names."""
+    """Topic and partition in a directory's name, else None. ``with_ids``: whether its segments have ids in their names."""
     match = (_WITH_ID.match(folder) if with_ids else None) or _PARTITION.match(folder)
     if match is None or int(match.group(2)) > _INT32_MAX:
         return None, None
@@ -142,5 +142,5 @@ def partition_of(folder: str, with_ids: bool = False) -> tuple[str | None, int |
 
 
 def is_partition(folder: str) -> bool:
-    """Whether a directory's name is that of a partition."""
+    """Whether a directory has the name of a partition."""
     return partition_of(folder) != (None, None)

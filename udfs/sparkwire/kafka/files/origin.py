@@ -1,6 +1,6 @@
-"""Where rows come from, as the columns of `kafka_log` say it themselves: what writes them back keeps their log's ends.
+"""The origin of rows, in the metadata of `kafka_log`'s columns. A writer needs it to keep the start and end of the log.
 
-Spark keeps a column's metadata through filters, joins, sorts and changes of other columns, and Parquet stores it.
+Spark keeps a column's metadata through filters, joins, sorts and changes of other columns. Parquet stores it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final, NamedTuple
 from sparkwire.core.sources.storage import place_of
 
 METADATA: Final = "sparkwire.kafka_log"
-"""the name in a column's metadata"""
+"""the key in a column's metadata"""
 MARKED: Final = ("offset", "is_transactional")
-"""the columns that say it"""
+"""the columns that have the metadata"""
 
 
 class Origin(NamedTuple):
-    """What `kafka_log` has read."""
+    """The paths and options with which `kafka_log` read the rows."""
 
     paths: tuple[str, ...]
-    """empty where they may hold credentials"""
+    """empty if the paths may contain credentials"""
     remote_path: str = ""
     encryption_keys: str = ""
     committed: bool = False
-    """whether only what `read_committed` sees"""
+    """whether the isolation level was `read_committed`"""
 
 
 def origin_of(paths: Sequence[str], remote_path: str, encryption_keys: str, committed: bool) -> Origin:
@@ -43,12 +43,12 @@ def written(origin: Origin) -> str:
 
 
 def parsed(metadata: Mapping[bytes, bytes] | None) -> Origin | None:
-    """The origin in a column's metadata; None where it says none."""
+    """The origin in a column's metadata, None if there is none."""
     text = (metadata or {}).get(METADATA.encode())
     if text is None:
         return None
     try:
         document = json.loads(text)
         return Origin(tuple(document.pop("paths")), **document)
-    except (ValueError, TypeError, KeyError, AttributeError):  # another's metadata
+    except (ValueError, TypeError, KeyError, AttributeError):  # metadata of another program
         return None

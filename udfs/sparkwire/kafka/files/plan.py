@@ -19,7 +19,7 @@ from sparkwire.kafka.files.guard import Guard, entry_id
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import END, FIRST, PAGE, FoundEntry, Seeker, first_entry
-from sparkwire.kafka.files.splits import cuts
+from sparkwire.kafka.files.splits import split_positions
 from sparkwire.kafka.files.transactions import Aborted, PartitionTransactions, Tracker
 from sparkwire.kafka.files.txn_files import (
     LoggedBatch,
@@ -34,42 +34,42 @@ from sparkwire.kafka.layout import NO_TIMESTAMP
 
 
 class SegmentPart(NamedTuple):
-    """Some entries of a segment."""
+    """A part of a segment, which a task reads."""
 
     segment: Segment
     start: int
-    """position of the first [bytes]"""
+    """position of the first entry [bytes]"""
     stop: int
-    """position from which on none of them begins [bytes]"""
+    """position before which the entries begin [bytes]"""
     first_offset: int
-    """records before it are not requested"""
+    """offset of the first selected record"""
     end_offset: int
-    """nor are those from here on"""
+    """offset after the last selected record"""
     aborted: tuple[Aborted, ...]
     guard: Guard | None = None
-    """of a stream: the entry to find again"""
+    """in a streaming query: checks that the segment has not changed"""
     following: int | None = None
-    """the offset with which the next segment begins, None if none exists or its name has no offset"""
+    """first offset of the next segment, None if there is none or its name has no offset"""
     first_open: int | None = None
-    """where the first transaction begins that is open at the log's end, if requested"""
+    """first offset of the first transaction that is open at the log's end, if the query needs it"""
     joined: bool = False
-    """whether another part begins at ``stop``, so that an entry has to end there"""
+    """whether another part begins at ``stop``, so that an entry must end there"""
 
 
 class Transacted(NamedTuple):
-    """The transactions that a query needs."""
+    """How a query uses transactions."""
 
     committed: bool
-    """whether rows are left out by them"""
+    """whether it omits rows of open and aborted transactions"""
     reported: bool
-    """whether rows tell of them"""
+    """whether a column shows these rows"""
 
 
 NOT_TRANSACTED: Final = Transacted(False, False)
 
 
 class LogBounds(NamedTuple):
-    """The query's bounds in each partition: offsets, and times [ms since epoch], as Kafka looks them up."""
+    """The query's bounds in each partition: offsets, and timestamps for look-ups as in Kafka [ms since epoch]."""
 
     first_offset: int | None = None
     end_offset: int | None = None
@@ -78,7 +78,7 @@ class LogBounds(NamedTuple):
 
 
 class SelectedRows(NamedTuple):
-    """What of it is of use: other records need not be read."""
+    """The bounds of the rows that the query's filters select. Other records need not be read."""
 
     first_offset: int = FIRST
     end_offset: int = END
@@ -87,14 +87,14 @@ class SelectedRows(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """What a partition has."""
+    """The offsets of a partition, and its newest timestamp."""
 
     name: str
     first: int
     next: int
-    """the offset after its last"""
+    """the offset after its last offset"""
     newest: int
-    """largest timestamp known of its last segment [ms since epoch]"""
+    """largest known timestamp of its last segment [ms since epoch]"""
 
 
 def parts(
@@ -105,9 +105,9 @@ def parts(
     verify: bool,
     max_bytes: int,
 ) -> list[SegmentPart]:
-    """The parts of segments that have the query's rows, each of about ``max_bytes`` at most.
+    """The parts of segments that have the query's rows. A part has up to about ``max_bytes``.
 
-    ValueError where the start is beyond the end of every partition.
+    ValueError if the start is beyond the end of every partition.
     """
     result: list[SegmentPart] = []
     beyond: list[Reach] = []
@@ -115,7 +115,7 @@ def parts(
         partition = OpenPartition(list(log), verify)
         try:
             result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
-        except remote.Undecided:
+        except remote.ManifestMismatchError:
             partition = OpenPartition(remote.replan(partition.segments), verify)
             result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
     if beyond and not result and len({segment.log for segment in segments}) == len(beyond):
@@ -131,7 +131,7 @@ def _parts_of(
     max_bytes: int,
     beyond: list[Reach],
 ) -> list[SegmentPart]:
-    """The parts of one partition; where the start is beyond its end none, and it joins those."""
+    """The parts of one partition. If the start is beyond its end, there are none, and it is added to ``beyond``."""
     with partition.opened:
         first, end = partition.range(bounds)
         if first is None:
@@ -156,7 +156,7 @@ def _beyond(bounds: LogBounds, reaches: list[Reach]) -> str:
 
 
 class OpenPartition:
-    """The segments of one partition, opened on first use, all closed with ``opened``."""
+    """The segments of one partition. It opens files on first use; close ``opened`` to close them all."""
 
     def __init__(self, segments: Sequence[Segment], verify: bool = True) -> None:
         self.segments: list[Segment] = list(segments)
@@ -165,7 +165,7 @@ class OpenPartition:
         self._seekers: dict[int, Seeker] = {}
 
     def seeker(self, k: int) -> Seeker:
-        """Look-ups in a segment; of one in a bucket whose end another has, in what comes before."""
+        """Look-ups in a segment. If another segment has the end of a segment in a bucket, look-ups cover the part before it."""
         if k not in self._seekers:
             segment = self.with_manifest(k)
             source = self.opened.enter_context(OpenFile(segment.file))
@@ -177,27 +177,27 @@ class OpenPartition:
         return self._seekers[k]
 
     def with_manifest(self, k: int) -> Segment:
-        """A segment with its manifest; Undecided if the names in a bucket do not determine the log."""
+        """A segment with its manifest; ManifestMismatchError if the names in a bucket do not determine the log."""
         if self.segments[k].remote is not None:
             self.segments[k] = remote.with_manifest(self.segments[k], self.following(k))
         return self.segments[k]
 
     def following(self, k: int) -> int | None:
-        """The offset with which the next segment that has bytes begins, where its name tells it.
+        """The first offset of the next segment that has bytes, if it is in that segment's name.
 
-        From there on that one is the log, as a broker has it (``LogSegments.floorSegment``): an unclean stop may leave the same
-        offsets at the end of the one before.
+        From this offset on, the next segment is the log, as in a broker (``LogSegments.floorSegment``). After an unclean
+        shutdown, the end of the previous segment may have the same offsets.
         """
         after = (segment for segment in self.segments[k + 1 :] if segment.file.size != 0)
         return next((segment.base_offset for segment in after), None)
 
     def before(self, k: int, end: int = END) -> int:
-        """The offset before which a segment is the log, at most ``end``."""
+        """The offset before which a segment is part of the log, at most ``end``."""
         following = self.following(k)
         return end if following is None else min(end, following)
 
     def range(self, bounds: LogBounds) -> tuple[int | None, int]:
-        """The offsets requested; no first where the start is beyond the end."""
+        """The first and the end offset of the query; the first is None if the start is beyond the end."""
         first = self._least() if bounds.first_offset is None else max(bounds.first_offset, self._least())
         end = END if bounds.end_offset is None else bounds.end_offset
         if bounds.first_timestamp is not None:
@@ -216,7 +216,7 @@ class OpenPartition:
         return FIRST if remote is None else remote.begins
 
     def _is_beyond(self, offset: int) -> bool:
-        """Whether the partition ends before ``offset``, so that not even the next record will have it."""
+        """Whether ``offset`` is greater than the partition's next offset."""
         last = len(self.segments) - 1
         base = self.segments[last].base_offset
         if offset == 0 or (base is not None and offset <= base) or self.seeker(last).find_offset(offset) is not None:
@@ -224,7 +224,7 @@ class OpenPartition:
         return offset > self.reach().next
 
     def begins(self) -> int:
-        """The offset with which the partition begins: of the first segment's name, else of its first entry."""
+        """The partition's first offset: from the first segment's name, else from its first entry."""
         base = self.segments[0].base_offset
         if base is not None:
             base = max(base, self._least())
@@ -234,7 +234,7 @@ class OpenPartition:
         return base or 0
 
     def reach(self) -> Reach:
-        """Where the partition begins and ends."""
+        """The start and end of the partition."""
         last: FoundEntry | None = None
         for k in range(len(self.segments) - 1, -1, -1):
             last = self.seeker(k).last()
@@ -251,7 +251,7 @@ class OpenPartition:
         )
 
     def offset_of(self, timestamp: int, offset: int) -> int | None:
-        """Of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
+        """Offset of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
         decoder = record_decoder(self.verify, MAX_BATCH_BYTES, (), OffsetRange(offset, END - 1))
         for k in self._holding(offset, END):
             seeker = self.seeker(k)
@@ -269,14 +269,14 @@ class OpenPartition:
         return None
 
     def _holding(self, first: int, end: int) -> Iterator[int]:
-        """The segments that can hold offsets from ``first`` on before ``end``, by their names."""
+        """The segments that may have offsets from ``first`` to before ``end``, according to their names."""
         for k, segment in enumerate(self.segments):
             following = self.following(k)
             if (following is None or first < following) and (segment.base_offset is None or end > segment.base_offset):
                 yield k
 
     def parts(self, first: int, end: int, transacted: Transacted, max_bytes: int) -> Iterator[SegmentPart]:
-        """The entries with offsets from ``first`` on before ``end``, in parts of about ``max_bytes``."""
+        """The entries with offsets from ``first`` to before ``end``, in parts of about ``max_bytes``."""
         known = self.transactions(first) if any(transacted) else PartitionTransactions((), None)
         if transacted.committed and known.first_open is not None:
             end = min(end, known.first_open)
@@ -285,7 +285,7 @@ class OpenPartition:
                 yield part._replace(aborted=known.aborted, first_open=known.first_open) if any(transacted) else part
 
     def transactions(self, first: int) -> PartitionTransactions:
-        """Those aborted after the offset ``first``, and perhaps earlier ones; and which are open at the end.
+        """The transactions aborted after the offset ``first``, possibly earlier ones, and the first that is open at the end.
 
         It reads the headers of the last segment, and of segments without the broker's files.
         """
@@ -307,7 +307,7 @@ class OpenPartition:
         return tracker.transactions()
 
     def _open_after(self, k: int) -> dict[int, int] | None:
-        """Where the transactions begin that are open after a segment; None where no snapshot tells."""
+        """The first offsets of the transactions that are open after a segment; None without a valid snapshot."""
         segment = self.with_manifest(k)
         if segment.remote is not None:
             return open_after_remote(segment) if segment.remote.end is None else None
@@ -322,7 +322,7 @@ class OpenPartition:
         return aborted_in(segment, end or 0, self.segments[0].base_offset or 0, self._batch_at)
 
     def _batch_at(self, offset: int) -> LoggedBatch | None:
-        """The batch of magic 2 that holds an offset."""
+        """The batch of magic 2 that contains an offset."""
         for k in self._holding(offset, offset + 1):
             log, entry = self.seeker(k).log, self.seeker(k).find_offset(offset)
             if entry is not None and entry.first <= offset:
@@ -345,7 +345,7 @@ class OpenPartition:
                 start = entry.after if entry is not None else seeker.end()
             if end < END and (following is None or end < following):
                 entry = seeker.find_offset(end)
-                # An entry of magic 0 or 1 may hold earlier records, too.
+                # An entry of magic 0 or 1 may also have earlier records.
                 stop = stop if entry is None else entry.position + int(entry.first < end or entry.first == entry.last)
         if start >= stop:
             return
@@ -353,7 +353,7 @@ class OpenPartition:
         if stop - start > max_bytes and not segment.file.compressed:
             seeker = self.seeker(k)
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
-            places += [cut.position for cut in cuts(seeker, start, stop, size)]
+            places += [cut.position for cut in split_positions(seeker, start, stop, size)]
         part = SegmentPart(segment, start, stop, first, self.before(k, end), (), following=following)
         for one, next_place in pairwise(places):
             yield part._replace(start=one, stop=next_place, joined=True)
@@ -361,11 +361,11 @@ class OpenPartition:
 
 
 def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
-    """What to read of a part: of a stream, where its segment has changed since the plan, what has its offsets now.
+    """The parts to read now. If the segment of a stream changed after planning, these are the current parts with its offsets.
 
-    A file that replaces it is the same where it has the entries with which the part begins and ends.
+    A file that replaces the segment counts as unchanged if it has the first and the last entry of the part.
 
-    DataLossError where it has changed, and that fails the query.
+    DataLossError if the segment changed and data loss fails the query.
     """
     guard = part.guard
     if guard is None:
@@ -392,15 +392,15 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
 
 
 def is_named(segment: Segment) -> bool:
-    """Whether a segment in a bucket has no manifest yet."""
+    """Whether a segment is in a bucket, and its manifest is not read yet."""
     return segment.remote is not None and segment.remote.manifest is None
 
 
 def parts_with_manifest(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPart]:
-    """What a segment in a bucket has of the offsets that its name gives it; or other segments, where its manifest disagrees."""
+    """The part with the segment's manifest. If the manifest contradicts the names, parts of other segments with its offsets."""
     try:
         segments = [remote.with_manifest(part.segment, part.following)]
-    except remote.Undecided:
+    except remote.ManifestMismatchError:
         segments = remote.replan([part.segment])
     first = max(part.first_offset, part.segment.base_offset or 0)
     end = part.end_offset if part.following is None else min(part.end_offset, part.following)
@@ -418,5 +418,5 @@ def parts_with_manifest(part: SegmentPart, verify: bool, max_bytes: int) -> list
 
 
 def tasks(parts: Sequence[SegmentPart], max_bytes: int) -> list[tuple[SegmentPart, ...]]:
-    """Parts put together into tasks."""
+    """Combine parts to tasks."""
     return packed(parts, [part.stop - part.start + FILE_COST for part in parts], max_bytes)

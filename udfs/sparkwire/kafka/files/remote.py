@@ -1,15 +1,16 @@
-"""Segments that brokers have moved to a bucket, as Aiven's plugin lays them out, and which of them are the log.
+"""Segments that brokers have moved to a bucket with Aiven's plugin, and the choice of the segments that form the log.
 
-The union of what is there is not the log: failed copies leave objects behind, a new leader copies offsets again, an unclean
-election leaves another lineage, a deletion may have removed a part. If each offset has one name, and the names were written in
-the order of the offsets, the names count until a manifest contradicts them. Otherwise all manifests decide:
+The log is not the union of all objects. Failed copies leave objects behind, a new leader copies offsets again, an unclean
+election leaves another lineage, and a deletion may have removed a part. The names determine the log if each offset has one name,
+and the upload times have the order of the offsets. If not, or if a manifest contradicts the names, all manifests determine the
+log:
 
-1. A segment counts if its manifest agrees with the names, with the segments beside it, or with the segment's bytes.
-2. The lineage is the leader epochs that the segment of the highest epoch has: an epoch reaches to where the next begins.
-3. Of a segment those offsets are true whose epoch reaches over them; of several that have an offset, one gives it.
-4. Offsets within the log that no segment gives are a hole, which is read as a segment that is corrupt.
+1. A segment counts if its manifest agrees with the names, with the neighbouring segments, or with the segment's bytes.
+2. The lineage is the list of leader epochs in the segment of the highest epoch. An epoch ends where the next epoch begins.
+3. A segment's offsets count if they are in the range of their epoch. If several segments have an offset, one of them is chosen.
+4. Offsets within the log that no segment has are a hole, which is read as a corrupt segment.
 
-Epochs and states of a broker's directory, where they are available, are better: see `disk`.
+Epochs and states in a broker's directory are more reliable, and take precedence: see `disk`.
 """
 
 from __future__ import annotations
@@ -28,23 +29,23 @@ from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partiti
 from sparkwire.kafka.files.seek import PAGE, Seeker
 from sparkwire.kafka.files.tier import index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
-from sparkwire.kafka.tiered.believed import NotBelieved
 from sparkwire.kafka.tiered.chunk_index import plain_chunks
 from sparkwire.kafka.tiered.chunks import ChunkLayer
 from sparkwire.kafka.tiered.encryption_keys import Keys
 from sparkwire.kafka.tiered.hole import HoleLayer
 from sparkwire.kafka.tiered.manifest import EPOCHS, Manifest, parsed
+from sparkwire.kafka.tiered.manifest_values import InvalidManifestError
 
-_REQUESTS: Final = 16  # at the same time
-_REMEMBERED: Final = 10_000  # manifests: a stream looks at all of them with each of its batches
+_REQUESTS: Final = 16  # number of parallel requests
+_REMEMBERED: Final = 10_000  # number of cached manifests: each batch of a stream needs all of them
 
 
-class Undecided(Exception):
-    """A manifest says something else than the names."""
+class ManifestMismatchError(Exception):
+    """A manifest contradicts the names."""
 
 
 class LogPiece(NamedTuple):
-    """A segment that has a part of the log, up to before an offset."""
+    """A segment with a part of the log, up to before the offset ``end``."""
 
     copy: Copy
     manifest: Manifest
@@ -52,15 +53,15 @@ class LogPiece(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A segment of which nothing can be read, or nothing from an offset on."""
+    """A segment that cannot be read at all, or not from the offset ``first`` on."""
 
     copy: Copy
     first: int
     why: str
 
 
-class LogOf(NamedTuple):
-    """What all segments of a partition's log share."""
+class SharedFacts(NamedTuple):
+    """The facts that all segments of a partition's log share."""
 
     keys: Keys
     lineage: Lineage
@@ -69,14 +70,14 @@ class LogOf(NamedTuple):
     topic: str | None
     partition: int | None
     folder: File
-    """any object of the partition"""
+    """an object in the partition's folder"""
 
 
-# -- which segments
+# -- choice of segments
 
 
 def bucket_segments(copies: Iterable[Copy], keys: Keys, by_names: bool) -> list[Segment]:
-    """The log of each partition, as the bucket alone tells."""
+    """The log of each partition, from the bucket without a broker's directory."""
     segments = []
     for _, partition in groupby(copies, key=lambda copy: copy.folder):
         segments += segments_of(list(partition), keys, by_names)
@@ -84,7 +85,7 @@ def bucket_segments(copies: Iterable[Copy], keys: Keys, by_names: bool) -> list[
 
 
 def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk | None = None) -> list[Segment]:
-    """The segments that are the log of one partition; ``by_names``: some may have no manifest yet."""
+    """The segments of one partition's log. With ``by_names``, segments need not have their manifest yet."""
     if disk is not None:
         copies = [copy for copy in copies if copy.id not in disk.unfinished and copy.base < disk.local_start]
     copies = without_leftovers(copies)
@@ -94,11 +95,11 @@ def segments_of(copies: Sequence[Copy], keys: Keys, by_names: bool, disk: Disk |
         named = _by_names(copies, keys, disk)
         if named is not None:
             return named
-    return true_log(copies, keys, disk)
+    return log_of_manifests(copies, keys, disk)
 
 
 def _by_names(copies: Sequence[Copy], keys: Keys, disk: Disk | None) -> list[Segment] | None:
-    """The log as the names tell it; None where the newest segment, or what is on disk, says something else."""
+    """The log according to the names; None if the newest segment or the broker's directory contradicts them."""
     newest = loaded(copies[-1])
     if isinstance(newest, str) or not newest.chunks.is_whole:
         return None
@@ -111,7 +112,7 @@ def _by_names(copies: Sequence[Copy], keys: Keys, disk: Disk | None) -> list[Seg
     remotes = [Remote(copy.manifest, copy.indexes, keys, lineage, begins, disk) for copy in copies]
     try:
         last = decided(copies[-1], newest, remotes[-1])
-    except Undecided:
+    except ManifestMismatchError:
         return None
     named = [
         Segment(copy.any, newest.topic, newest.partition, copy.base, remote)
@@ -149,12 +150,12 @@ def _loaded(object: File, stored: int) -> Manifest | str:
         with OpenFile(object) as source:
             raw = source.view(0, source.size).tobytes()
         return parsed(raw, object.name, stored)
-    except (NotBelieved, FileNotFoundError, FileCut) as error:
-        return f"its manifest cannot be believed: {error}"
+    except (InvalidManifestError, FileNotFoundError, FileCut) as error:
+        return f"its manifest is invalid: {error}"
 
 
 def _of_plain_copy(copy: Copy) -> Manifest | str:
-    """What the files of a plain copy tell of it."""
+    """A manifest from the files of a plain copy, or why it is invalid."""
     log = copy.any
     topic, partition = partition_of(log.folder.rpartition("/")[2], with_ids=True)
     segment = Segment(log, topic, partition, copy.base)
@@ -177,25 +178,25 @@ def _of_plain_copy(copy: Copy) -> Manifest | str:
 
 
 def forget_manifests() -> None:
-    """As a new process has them."""
+    """Empty the cache of manifests."""
     _loaded.cache_clear()
 
 
 def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
-    """The leader epochs of the log up to a segment's end; none where no index tells."""
+    """The leader epochs of the log up to a segment's end; empty without an index of epochs."""
     if manifest.is_plain_copy:
         return _plain_lineage(copy)
     return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS))
 
 
 def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
-    """The leader epochs of the log: those that the segment of the highest epoch knows; without its index, what all tell."""
+    """The log's leader epochs: those of the segment with the highest epoch, or without its index, those of all segments."""
     highest = sorted(known, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last), reverse=True)
     for copy, manifest in highest:
         lineage = lineage_of(copy, manifest, keys)
         if (
             lineage and reach(manifest, lineage) == manifest.last + 1
-        ):  # else the index is another's, or the manifest is wrong
+        ):  # else the index belongs to another segment, or the manifest is wrong
             return lineage
     begins: dict[int, int] = {}
     for epoch, first in sorted(entry for _, manifest in known for entry in manifest.epochs):
@@ -213,12 +214,12 @@ def _plain_lineage(copy: Copy) -> Lineage:
 
 
 def epochs_of(checkpoint: bytes) -> Lineage:
-    """The leader epochs of a checkpoint; none where it is corrupt."""
+    """The leader epochs of a checkpoint file; empty if it is corrupt."""
     return tuple(sorted(entries_of(checkpoint) or ())) if checkpoint else ()
 
 
 def reach(manifest: Manifest, lineage: Lineage) -> int:
-    """The offset up to before which a segment is the log; its first one where it is not."""
+    """The offset before which a segment is part of the log; its first offset if it is not part of it."""
     begin = dict(lineage)
     ends = {epoch: following for (epoch, _), (_, following) in pairwise(lineage)}
     starts = [first for _, first in manifest.epochs]
@@ -232,13 +233,13 @@ def reach(manifest: Manifest, lineage: Lineage) -> int:
     return end
 
 
-def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> list[Segment]:
-    """The log of one partition as all its manifests tell; ValueError where a manifest is of a version that is unknown."""
+def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> list[Segment]:
+    """The log of one partition according to all its manifests; ValueError for a manifest of an unknown version."""
     limit = disk.local_start if disk is not None else None
     bases = sorted({copy.base for copy in copies if copy.is_complete} | ({limit} if limit is not None else set()))
     following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
-        manifests = list(pool.map(lambda copy: believed(copy, keys, following.get(copy.base)), copies))
+        manifests = list(pool.map(lambda copy: checked_manifest(copy, keys, following.get(copy.base)), copies))
     known = [(copy, either) for copy, either in zip(copies, manifests, strict=True) if not isinstance(either, str)]
     unread = [
         Unread(copy, copy.base, either)
@@ -255,15 +256,15 @@ def true_log(copies: Sequence[Copy], keys: Keys, disk: Disk | None = None) -> li
     begins = max(lineage[0][1] if lineage else 0, disk.log_start or 0 if disk else 0)
     about = known[0][1] if known else None
     place = topic_id_of(copies[0])
-    log = LogOf(
+    log = SharedFacts(
         keys, lineage, begins, disk, about.topic if about else topic_of(copies[0]),
         about.partition if about else place and place[1], copies[0].any,
     )  # fmt: skip
     return list(_with_holes(log, _pieces(log, known), unread))
 
 
-def _pieces(log: LogOf, known: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
-    """The segments that give the log, each up to where the next begins."""
+def _pieces(log: SharedFacts, known: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
+    """The segments that form the log, each up to the start of the next."""
 
     def order(one: tuple[Copy, Manifest]) -> tuple[int, bool, int]:
         manifest = one[1]
@@ -280,12 +281,14 @@ def _pieces(log: LogOf, known: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece
     return [piece._replace(end=min(piece.end, end)) for piece, end in zip(pieces, followed, strict=True)]
 
 
-def _with_holes(log: LogOf, pieces: Sequence[LogPiece], unread: Sequence[Unread]) -> Iterator[Segment]:
-    """The segments of a log, and what none of them gives."""
+def _with_holes(log: SharedFacts, pieces: Sequence[LogPiece], unread: Sequence[Unread]) -> Iterator[Segment]:
+    """The segments of a log, with a hole for offsets that no segment has."""
     disk = log.disk
     covered = log.begins if disk is not None and disk.log_start is not None else None
     for piece in pieces:
-        if covered is None:  # it may begin anywhere: what is before was deleted, unless there is something of it
+        if (
+            covered is None
+        ):  # the log may begin at any offset: earlier offsets were deleted, unless an object of them exists
             bases = [one.first for one in unread if log.begins <= one.first < piece.manifest.first]
             covered = min(bases, default=piece.manifest.first)
         if covered < piece.manifest.first:
@@ -306,15 +309,15 @@ def _with_holes(log: LogOf, pieces: Sequence[LogPiece], unread: Sequence[Unread]
 
 
 def missing(first: Segment, keys: Keys, disk: Disk) -> list[Segment]:
-    """What stands for a partition's offsets before the first segment on disk, where the bucket has nothing of them."""
+    """A hole for the offsets before a partition's first segment on disk, if the bucket has none of them."""
     if disk.log_start is None or disk.log_start >= disk.local_start:
         return []
-    log = LogOf(keys, disk.lineage, disk.log_start, disk, first.topic, first.partition, first.file)
+    log = SharedFacts(keys, disk.lineage, disk.log_start, disk, first.topic, first.partition, first.file)
     return [hole(log, disk.log_start, disk.local_start, ())]
 
 
-def hole(log: LogOf, first: int, end: int | None, unread: Sequence[Unread]) -> Segment:
-    """What is read in place of offsets that nothing gives: bytes that are corrupt. ``end``: before which they are, if known."""
+def hole(log: SharedFacts, first: int, end: int | None, unread: Sequence[Unread]) -> Segment:
+    """A corrupt segment in place of offsets that no segment has, from ``first`` to before ``end``, if known."""
     of_it = [one for one in unread if one.first >= first and (end is None or one.first < end)]
     if of_it:
         copy, _, why = min(of_it, key=lambda one: one.first)
@@ -327,12 +330,12 @@ def hole(log: LogOf, first: int, end: int | None, unread: Sequence[Unread]) -> S
         log.topic or "", "", log.partition or 0, "", first, last, 0, (), plain_chunks(layer.size), {}, None
     )
     remote = Remote(None, None, log.keys, log.lineage, log.begins, log.disk, manifest, None, why)
-    # Without a date: what a stream waits for at the end of a log may still come.
+    # It has no time, because at the end of a log the offsets that a stream waits for may still come.
     return Segment(file._replace(size=layer.size, modified=None, layer=layer), log.topic, log.partition, first, remote)
 
 
-def believed(copy: Copy, keys: Keys, following: int | None) -> Manifest | str:
-    """A segment's manifest, its end as its bytes have it where the segment ``following`` does not begin there."""
+def checked_manifest(copy: Copy, keys: Keys, following: int | None) -> Manifest | str:
+    """A segment's manifest. If the next segment does not begin at its end, the end is that of the segment's bytes."""
     manifest = loaded(copy)
     if (
         isinstance(manifest, str)
@@ -351,7 +354,7 @@ def believed(copy: Copy, keys: Keys, following: int | None) -> Manifest | str:
 
 
 def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest:
-    """The manifest of a segment that is of none of the log's epochs, with that of its first record batch if it names another."""
+    """The manifest. If none of its epochs is in the lineage, it gets the epoch of the first record batch, if that differs."""
     if manifest.is_plain_copy or not {epoch for epoch, _ in manifest.epochs}.isdisjoint(dict(lineage)):
         return manifest
     with OpenFile(_alone(copy, manifest, keys).file) as source:
@@ -362,22 +365,22 @@ def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -
 
 
 def _alone(copy: Copy, manifest: Manifest, keys: Keys) -> Segment:
-    """A segment as it is, whatever the log is."""
+    """A segment for itself, without regard to the log."""
     return segment_of(copy, manifest, Remote(copy.manifest, copy.indexes, keys, (), 0), manifest.last + 1)
 
 
 def decided(copy: Copy, manifest: Manifest, remote: Remote) -> Segment:
-    """A segment of the log that its manifest agrees with; Undecided where it is not what its name and the lineage say."""
+    """A segment of the log; ManifestMismatchError if its manifest contradicts its name or the lineage."""
     if not manifest.chunks.is_whole or reach(manifest, remote.lineage) != manifest.last + 1:
-        raise Undecided
+        raise ManifestMismatchError
     return segment_of(copy, manifest, remote, manifest.last + 1)
 
 
 def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segment:
-    """A segment whose bytes can be read, up to before the offset ``end``."""
+    """A segment whose bytes can be read, for offsets before ``end``."""
     if remote.disk is not None:
         end = min(end, remote.disk.local_start)
-    # Also of chunks that are nothing else than the segment's bytes: a look-up then is one request, not one for each page.
+    # Also if chunks are the segment's unchanged bytes, because then a look-up is one request, not one for each page.
     layer = None if manifest.is_plain_copy else ChunkLayer(manifest.chunks, manifest.encryption, remote.keys)
     file = copy.any._replace(size=manifest.chunks.size, layer=layer)
     remote = remote._replace(manifest=manifest, end=end if end <= manifest.last else None)
@@ -385,19 +388,19 @@ def segment_of(copy: Copy, manifest: Manifest, remote: Remote, end: int) -> Segm
 
 
 def with_manifest(segment: Segment, following: int | None) -> Segment:
-    """The segment with its manifest; Undecided where the manifest says something else than the names."""
+    """The segment with its manifest; ManifestMismatchError if the manifest contradicts the names."""
     remote = segment.remote
     if remote is None or remote.manifest is not None:
         return segment
     (copy,) = in_bucket(file for file in (segment.file, remote.object, remote.indexes) if file is not None)
     manifest = loaded(copy)
     if isinstance(manifest, str) or (following is not None and manifest.last + 1 != following):
-        raise Undecided
+        raise ManifestMismatchError
     return decided(copy, manifest, remote)
 
 
 def replan(log: Sequence[Segment]) -> list[Segment]:
-    """The log of a partition, some of whose segments are in a bucket, as all manifests there tell."""
+    """The log of a partition with segments in a bucket, according to all manifests there."""
     remote, local = log[0].remote, [segment for segment in log if segment.remote is None]
     if remote is None:
         return list(log)

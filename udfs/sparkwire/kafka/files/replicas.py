@@ -1,4 +1,4 @@
-"""One partition in several directories: a replica of each broker, a backup of each day. They are never added up in silence."""
+"""Handle a partition in several directories, such as replicas of brokers or daily backups. By default it is an error."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Log = Sequence[Segment]
 
 
 def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]:
-    """The segments of each partition, whose logs follow each other: of one log, or with ``all`` of every one.
+    """The segments of one log of each partition, or with ``all`` of every log, one log after the other.
 
-    ValueError with ``fail`` where a partition has more than one.
+    ValueError with ``fail`` if a partition has more than one log.
     """
     logs = [list(log) for _, log in groupby(segments, key=lambda segment: segment.log)]
     if replicas == ALL:
@@ -39,13 +39,13 @@ def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]
 
 
 def _partition_of(log: Log) -> tuple[str | None, int | None]:
-    """Topic and partition; none of a file whose name tells no offset, which is a separate log."""
+    """Topic and partition; None for a file without an offset in its name, which is a separate log."""
     first = log[0]
     return (None, None) if first.base_offset is None else (first.topic, first.partition)
 
 
 def _extent(log: Log) -> tuple[int, int]:
-    """How far a log goes, and of two that go as far, how early it begins."""
+    """The order of logs: by their end; with equal ends, a log that begins earlier is greater."""
     partition = OpenPartition(log)
     with partition.opened:
         reach = partition.reach()

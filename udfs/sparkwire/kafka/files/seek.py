@@ -1,10 +1,10 @@
-"""Find an offset or a timestamp in a segment, as Kafka does: through its indexes where they agree with it, else by its headers.
+"""Find an offset or a timestamp in a segment as Kafka does: with its indexes if they agree with it, else by its headers.
 
 An index has no checksum, and may be truncated, zeroed, corrupt, or belong to another file. So an index entry counts only under
-two conditions. It points to a valid log entry before the target, and valid entries lead there from the previous index entry.
-Otherwise the search tries the index entry before it, and finally the beginning of the segment. From there it reads headers. A
-wrong index makes a search longer. Only an index made to agree with bytes inside a record's value leads into that
-value. If a task begins there, the task before does not end there, and the query fails (`decode.check_joined`).
+two conditions: it points to a valid log entry before the target, and valid entries connect it with the previous index entry.
+Otherwise the search tries the previous index entry, and finally the beginning of the segment. From there, it reads headers. A
+wrong index makes a search longer. Only a forged index that agrees with bytes inside a record's value can point into that value.
+If a task begins there, the previous task does not end there, and the query fails (`decode.check_joined`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
 Ints = npt.NDArray[np.int64]
 
 PAGE = 64 << 10
-"""what a search reads at once [bytes]"""
+"""size of a read in a search [bytes]"""
 FIRST, END = -(2**63), 2**63
-"""offsets of all that there is, the end exclusive"""
+"""bounds of all possible offsets, the end exclusive"""
 _TRIED = 8
 
 _LAST_DELTA = BATCH["last_offset_delta"].offset
@@ -37,22 +37,22 @@ _TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
 
 
 class FoundEntry(NamedTuple):
-    """A framed entry found."""
+    """A framed entry that a search found."""
 
     position: int
     first: int
-    """its offset as stored: in magic 2 that of its first record, before that of its last"""
+    """stored offset: of the first record in magic 2, of the last record in magic 0 and 1"""
     last: int
     max_timestamp: int
     """[ms since epoch], `NO_TIMESTAMP` for none"""
     size: int
     after: int
-    """where the valid entry before it ends; what is between is corrupt"""
+    """end of the previous valid entry; the bytes between are corrupt"""
 
 
 @kernel
 def first_reaching(data: Bytes, frames: FrameBlock, offset: int, timestamp: int) -> int:
-    """The first valid entry whose last offset and largest timestamp are not below these; how many there are if none is."""
+    """Index of the first valid entry with at least this last offset and largest timestamp, else the number of entries."""
     for i in range(frames.begin.size):
         if frames.error[i] == OK:
             _, last, time = entry_numbers(data, int64(frames.begin[i]))
@@ -63,7 +63,7 @@ def first_reaching(data: Bytes, frames: FrameBlock, offset: int, timestamp: int)
 
 @kernel
 def entry_numbers(data: Bytes, pos: int) -> tuple[int, int, int]:
-    """Offset as stored, last offset and largest timestamp of the entry at ``pos``."""
+    """Stored offset, last offset and largest timestamp of the entry at ``pos``."""
     offset = i64(data, pos, False)
     magic = i8(data, pos + MAGIC)
     if magic == 2:
@@ -74,7 +74,7 @@ def entry_numbers(data: Bytes, pos: int) -> tuple[int, int, int]:
 
 
 def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> FoundEntry | None:
-    """The first entry from ``position``, where one begins, whose last offset and largest timestamp are not below these."""
+    """The first entry from ``position`` on, the start of an entry, with at least this last offset and largest timestamp."""
     for block in log.blocks(position, log.source.size):
         at = int(first_reaching(block.data, block.frames, offset, timestamp))
         if at < len(block.frames.begin):
@@ -84,7 +84,7 @@ def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63))
 
 
 def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> FoundEntry | None:
-    """The last entry from ``position`` on that begins before ``stop``."""
+    """The last entry that begins from ``position`` to before ``stop``."""
     last = None
     for block in log.blocks(position, min(stop, log.source.size)):
         valid = np.flatnonzero(block.frames.error == OK)
@@ -95,7 +95,7 @@ def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> FoundEntry | N
 
 
 def entry_of(block: Block, at: int, after: int = 0) -> FoundEntry:
-    """A valid entry of a block; ``after``: where the last one before the block ends."""
+    """A valid entry of a block; ``after`` is the end of the last valid entry before the block."""
     begin, stop = int(block.frames.begin[at]), int(block.frames.stop[at])
     first, last, time = entry_numbers(block.data, begin)
     return FoundEntry(
@@ -104,7 +104,7 @@ def entry_of(block: Block, at: int, after: int = 0) -> FoundEntry:
 
 
 def _valid_until(block: Block, at: int, after: int) -> int:
-    """Where the last valid entry before that one ends."""
+    """The end of the last valid entry before the entry ``at``."""
     valid = np.flatnonzero(block.frames.error[:at] == OK)
     return block.position + int(block.frames.stop[valid[-1]]) if len(valid) else after
 
@@ -113,19 +113,19 @@ def _valid_until(block: Block, at: int, after: int) -> int:
 
 
 class Index(NamedTuple):
-    """The entries of an index, up to the first that does not increase; keys are relative offsets or timestamps."""
+    """The entries of an index up to the first that does not increase. Keys are relative offsets or timestamps."""
 
     keys: Ints
     values: Ints
 
 
 def offset_index(segment: Segment) -> Index:
-    """Relative offsets and positions of the segment's `.index`; empty if none exists."""
+    """Relative offsets and positions of the segment's `.index`; empty if the file does not exist."""
     return _index(segment, ".index", [("key", ">i4"), ("value", ">i4")])
 
 
 def time_index(segment: Segment) -> Index:
-    """Timestamps [ms since epoch] and relative offsets of the segment's `.timeindex`; empty if none exists."""
+    """Timestamps [ms since epoch] and relative offsets of the segment's `.timeindex`; empty if the file does not exist."""
     return _index(segment, ".timeindex", [("key", ">i8"), ("value", ">i4")])
 
 
@@ -134,16 +134,16 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
     width = np.dtype(layout).itemsize
     entries = np.frombuffer(raw[: len(raw) // width * width], layout)
     keys, values = entries["key"].astype(np.int64), entries["value"].astype(np.int64)
-    # The zeros that fill an active segment's index, and whatever else does not increase, are no entries.
+    # Zeros fill an active segment's index; these and other values that do not increase are not entries.
     rises = (np.diff(keys) > 0) & (np.diff(values) > 0)
     good = len(keys) if rises.all() else int(np.argmin(rises)) + 1
     return Index(keys[:good], values[:good])
 
 
 def beside(segment: Segment, suffix: str) -> bytes:
-    """The segment's file of another suffix; empty if none exists, or it cannot be read, or is too large.
+    """The segment's file with another suffix; empty if it does not exist, cannot be read, or is too large.
 
-    Or is cut just now: an active segment's index is larger than its entries, until the segment rolls.
+    Also empty if a broker truncates it now: an active segment's index is larger than its entries until the segment rolls.
     """
     if segment.remote is not None:
         return tier.beside(segment, suffix)
@@ -154,7 +154,7 @@ def beside(segment: Segment, suffix: str) -> bytes:
 
 
 def log_dir_file(segment: Segment, name: str) -> bytes:
-    """A file beside the segment's folder; empty if none exists."""
+    """A file beside the segment's folder; empty if it does not exist."""
     folder = segment.file.folder
     return tier.small_file(segment.file._replace(path=folder).beside(name))
 
@@ -177,7 +177,7 @@ class Seeker:
         return time_index(self.segment)
 
     def begin_before(self, offset: int) -> int:
-        """Position of an entry that begins at or before ``offset``: the nearest that the index knows and the segment has."""
+        """Position of an entry at or before ``offset``: the nearest one that the index has and the segment confirms."""
         keys, positions = self.offsets
         known = int(np.searchsorted(keys, offset - self.base, "right"))
         for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
@@ -186,9 +186,9 @@ class Seeker:
         return 0
 
     def is_entry(self, k: int) -> bool:
-        """Whether the position of entry ``k`` of the index is that of an entry.
+        """Whether a log entry begins at the position of index entry ``k``.
 
-        Valid entries have to lead there, from the position that the index has before it or from the front.
+        Valid entries must connect it with the position of the previous index entry or with the front.
         """
         if k not in self._proved:
             before, position = (int(self.offsets.values[at]) if at >= 0 else 0 for at in (k - 1, k))
@@ -209,7 +209,7 @@ class Seeker:
         return first_entry(self.log, start, offset, timestamp)
 
     def _begin_before_timestamp(self, timestamp: int) -> int:
-        """Position of an entry before which none is as young as ``timestamp``."""
+        """Position of an entry before which all entries are older than ``timestamp``."""
         keys, offsets = self.times
         known = int(np.searchsorted(keys, timestamp, "right"))
         for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
@@ -222,7 +222,7 @@ class Seeker:
         return 0
 
     def end(self) -> int:
-        """Where the last entry ends."""
+        """The end of the last entry."""
         last = self.last()
         return last.position + last.size if last else 0
 
@@ -231,7 +231,7 @@ class Seeker:
         return last_entry(self.log, self.near_the_end(0))
 
     def last_before(self, position: int) -> FoundEntry | None:
-        """The last entry that ends at a position or before it."""
+        """The last entry that ends at or before a position."""
         known = int(np.searchsorted(self.offsets.values, position))
         for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
             if self.is_entry(k):
@@ -239,7 +239,7 @@ class Seeker:
         return last_entry(self.log, 0, position)
 
     def near_the_end(self, floor: int) -> int:
-        """Position of the last entry that the index knows and the segment has, ``floor`` where that is not after it."""
+        """Position of the last entry that the index has and the segment confirms, at least ``floor``."""
         for k in range(len(self.offsets.values) - 1, max(-1, len(self.offsets.values) - 1 - _TRIED), -1):
             if self.offsets.values[k] <= floor:
                 break
@@ -249,7 +249,7 @@ class Seeker:
 
 
 def leads_to(log: Log, position: int, entry: int) -> bool:
-    """Whether valid entries, one right after the other, lead from ``position`` to where ``entry`` begins."""
+    """Whether consecutive valid entries connect ``position`` with ``entry``, both starts of entries."""
     for block in log.blocks(position, entry):
         if (block.frames.error != OK).any():
             return False

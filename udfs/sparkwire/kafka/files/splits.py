@@ -1,8 +1,8 @@
-"""Where a segment can be cut, so that what is read in parts are the same rows.
+"""Find positions at which a segment can be split, so that its parts have the same rows as the whole.
 
-A cut is a place at which a reader from the front arrives: before it are valid entries, one right after the other, for `LEAD`
-bytes or from the last cut on. The entries there are found from the `.index`, where it agrees with the segment, else from
-the entries before it.
+A split is a position that a reader from the front also reaches. To make sure, consecutive valid entries must precede it for
+`LEAD` bytes, or from the previous split on. It finds entries with the `.index` if that agrees with the segment, else from the
+previous entries.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ LEAD = 256 << 10
 _TRIED = 8
 
 
-class CutPlace(NamedTuple):
-    """Between two entries."""
+class SplitPosition(NamedTuple):
+    """A position between two entries."""
 
     position: int
     before: FoundEntry | None
     """the entry that ends there"""
 
 
-def cuts(seeker: Seeker, start: int, stop: int, size: int) -> list[CutPlace]:
-    """Places between ``start`` and ``stop`` at which to cut, ``size`` bytes apart or more where corruption allows no less.
+def split_positions(seeker: Seeker, start: int, stop: int, size: int) -> list[SplitPosition]:
+    """The splits between ``start`` and ``stop``, about ``size`` bytes apart; corruption can make a distance larger.
 
     ``start`` is the position of an entry.
     """
-    places: list[CutPlace] = []
+    places: list[SplitPosition] = []
     position = start
     while stop - position > size:
         nominal = position + size
-        cut = _cut(seeker.log, _before(seeker, position, nominal - LEAD), nominal, stop, position)
+        cut = _split(seeker.log, _before(seeker, position, nominal - LEAD), nominal, stop, position)
         if cut is None:
             break
         places.append(cut)
@@ -46,7 +46,7 @@ def cuts(seeker: Seeker, start: int, stop: int, size: int) -> list[CutPlace]:
 
 
 def _before(seeker: Seeker, floor: int, position: int) -> int:
-    """An entry at about ``position``, or ``floor``, which is one."""
+    """The start of an entry at about ``position``, or ``floor``, which is such a start."""
     positions = seeker.offsets.values
     known = int(np.searchsorted(positions, position, "right"))
     for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
@@ -57,8 +57,8 @@ def _before(seeker: Seeker, floor: int, position: int) -> int:
     return floor
 
 
-def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> CutPlace | None:
-    """The first cut from ``nominal`` on; counts valid entries from ``position`` on."""
+def _split(log: Log, position: int, nominal: int, stop: int, floor: int) -> SplitPosition | None:
+    """The first split from ``nominal`` on. It counts valid entries from ``position`` on."""
     first, before = position, None
     for block in log.blocks(position, stop):
         begins, corrupt = block.position + block.frames.begin, np.flatnonzero(block.frames.error != OK).tolist()
@@ -67,7 +67,7 @@ def _cut(log: Log, position: int, nominal: int, stop: int, floor: int) -> CutPla
             least = nominal if first == floor else max(nominal, first + LEAD)
             at = low + int(np.searchsorted(begins[low:high], least))
             if at < high:
-                return CutPlace(int(begins[at]), entry_of(block, at - 1) if at > low else before)
+                return SplitPosition(int(begins[at]), entry_of(block, at - 1) if at > low else before)
             if high < len(begins):
                 first, low = block.position + int(block.frames.stop[high]), high + 1
         before = entry_of(block, len(begins) - 1) if low < len(begins) else None

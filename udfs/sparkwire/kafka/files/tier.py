@@ -10,12 +10,12 @@ from sparkwire.kafka.tiered.encryption_keys import Keys
 from sparkwire.kafka.tiered.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 
 LARGEST_INDEX: Final = 64 << 20
-"""an index beyond that is not looked at [bytes]"""
+"""an index larger than this has no effect [bytes]"""
 _PARTS: Final = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS, ".txnindex": TRANSACTIONS}
 
 
 def beside(segment: Segment, suffix: str) -> bytes:
-    """The content of the file with this suffix beside a segment on disk; a snapshot is as of the segment's end."""
+    """The content of the index that has this suffix on a broker's disk. A snapshot is that of the segment's end."""
     remote = segment.remote
     if remote is None or remote.manifest is None:
         return b""
@@ -25,7 +25,7 @@ def beside(segment: Segment, suffix: str) -> bytes:
 
 
 def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) -> bytes:
-    """One of a segment's indexes; empty if none exists, or it cannot be read."""
+    """One of a segment's indexes; empty if it does not exist or cannot be read."""
     span = manifest.indexes.get(name)
     if indexes is None or span is None or not span.size:
         return b""
@@ -40,7 +40,7 @@ def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) ->
 
 
 def small_file(file: File) -> bytes:
-    """A file's content; empty if none exists, or it cannot be read, or is too large."""
+    """A file's content; empty if it does not exist, cannot be read, or is too large."""
     try:
         with OpenFile(file) as source:
             return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""

@@ -1,8 +1,9 @@
-"""What a consumer in `read_committed` does not get: the records of aborted transactions, and all from the first open one on.
+"""Find the records that a `read_committed` consumer does not get: those of aborted transactions, and all from the first open
+transaction on.
 
-A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT, both in the
-partition's own log. So one pass over the headers of a partition tells which are aborted, and which are open at its end, across
-segments. A broker's own files (`txn_files`) can save a part of that pass.
+A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT. Both are in the
+partition's own log. So one pass over the headers of all segments finds the aborted transactions, and those open at the end. A
+broker's own files (`txn_files`) replace a part of that pass.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ Ints = npt.NDArray[np.int64]
 
 ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
 DATA = -1
-"""in the place of a marker"""
+"""the value in place of a marker for a data batch"""
 _ATTRIBUTES = BATCH["attributes"].offset
 _PRODUCER = BATCH["producer_id"].offset
 
 
 class Aborted(NamedTuple):
-    """An aborted transaction: of its producer's transactional batches those with ``first <= offset <= last``."""
+    """An aborted transaction: its producer's transactional batches with ``first <= offset <= last``."""
 
     producer_id: int
     first: int
@@ -51,7 +52,7 @@ class PartitionTransactions(NamedTuple):
 
 @kernel
 def transactional(data: Bytes, frames: FrameBlock, out: Ints) -> int:
-    """Producer, first and last offset, and marker of the transactional batches among entries; how many there are.
+    """Note producer, first and last offset, and marker of the transactional batches among entries. Return their number.
 
     ``out`` is (4, n). The marker is the control type, -1 for data.
     """
@@ -72,7 +73,7 @@ def transactional(data: Bytes, frames: FrameBlock, out: Ints) -> int:
 
 @kernel
 def _marker(data: Bytes, pos: int, end: int) -> int:
-    """Control type of the record at ``pos``, -2 where it cannot be read."""
+    """Control type of the record at ``pos``, -2 if it cannot be read."""
     _, pos = varint(data, pos, end)
     if pos < 0 or pos >= end:
         return -2
@@ -96,9 +97,9 @@ class Tracker:
         self._aborted: list[Aborted] = []
 
     def follow(self, log: Log, position: int, stop: int, before: int = END) -> int:
-        """Read the headers of the entries from ``position`` on that begin before ``stop``; where the next begins.
+        """Read the headers of the entries that begin from ``position`` to before ``stop``. Return the position of the next entry.
 
-        ``before``: the offset from which on another segment is the log.
+        ``before`` is the offset from which on another segment is the log.
         """
         for block in log.blocks(position, stop):
             ends = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
@@ -116,7 +117,7 @@ class Tracker:
         return position
 
     def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
-        """Skip the next entries: take their aborted transactions, and those open after them, from elsewhere."""
+        """Skip the next entries, and use their aborted transactions, and those open after them, from elsewhere."""
         self._aborted += aborted
         self._opened = dict(opened)
 

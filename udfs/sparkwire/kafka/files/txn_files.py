@@ -1,11 +1,11 @@
-"""What a broker keeps beside a partition's segments about transactions, where it agrees with the log.
+"""Read the transactions from a broker's files beside the segments, if these files agree with the log.
 
-    00000000000000000280.txnindex   the transactions aborted in segment 280; there is none where none was
-    00000000000000000280.snapshot   the producers as they were before offset 280: where their open transactions begin
+    00000000000000000280.txnindex   the transactions aborted in segment 280; does not exist if there are none
+    00000000000000000280.snapshot   the producers before offset 280, with the first offsets of their open transactions
 
 A transaction index has no checksum, and either file may be of another partition. So an entry counts only if the log has its
-batches: the transaction's first one, and the marker that aborted it. An index without some of its entries looks like a complete
-one; consumers rely on it as well.
+batches: the transaction's first batch and its abort marker. An index that lacks entries cannot be distinguished from a complete
+one; consumers rely on it, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from sparkwire.kafka.tiered.manifest import TRANSACTIONS
 from sparkwire.kafka.txn_index import TXN_INDEX, aborted_txns
 from sparkwire.kernels import Bytes
 
-_NEWEST: Final = 8  # producers without an open transaction that are looked up, to see whose snapshot it is
+_NEWEST: Final = (
+    8  # number of producers without an open transaction to look up, to check that the snapshot is of this partition
+)
 
 
 class LoggedBatch(NamedTuple):
@@ -36,15 +38,15 @@ class LoggedBatch(NamedTuple):
     producer_id: int
     first: int
     marker: int | None
-    """`transactions.DATA`, or a control type; None where it is no transaction's"""
+    """`transactions.DATA`, or a control type; None if the batch is not transactional"""
 
 
 BatchAt = Callable[[int], LoggedBatch | None]
-"""the batch that holds an offset, None if none exists"""
+"""returns the batch that contains an offset, None if there is none"""
 
 
 def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
-    """What an entry, whose first offset is ``first``, says of its producer; None of one of magic 0 or 1."""
+    """The facts about an entry's producer; ``first`` is the entry's first offset. None for magic 0 or 1."""
     if data[MAGIC] != 2:
         return None
     columns = np.empty((4, 1), np.int64)
@@ -56,9 +58,9 @@ def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
 
 
 def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:
-    """The transactions aborted in a segment whose offsets end before ``end``, None where no index tells."""
+    """The transactions aborted in a segment whose offsets end before ``end``; None without a valid index."""
     raw = beside(segment, ".txnindex")
-    # To look up more than the segment has is to read it.
+    # With many entries, reading the whole segment is faster than looking them up.
     if not raw or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
         return None
     aborted = _aborted(raw, segment.base_offset or 0, end)
@@ -71,7 +73,7 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
 
 
 def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
-    """The same of a segment in a bucket, whose upload includes the index, if any; None if it is unreadable."""
+    """The transactions aborted in a segment in a bucket, whose upload includes the index; None if it is unreadable."""
     assert segment.remote is not None
     assert segment.remote.manifest is not None
     manifest = segment.remote.manifest
@@ -86,7 +88,7 @@ def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
 def _aborted(raw: bytes, begin: int, end: int) -> list[Aborted] | None:
     if len(raw) % TXN_INDEX.size:
         return None
-    fields = aborted_txns(_cell(raw)).fields
+    fields = aborted_txns(_value(raw)).fields
     names = ("version", "producer_id", "first_offset", "last_offset")
     entries = list(zip(*(fields[name].tolist() for name in names), strict=True))
     markers = [begin, *(last for _, _, _, last in entries), end]
@@ -96,7 +98,7 @@ def _aborted(raw: bytes, begin: int, end: int) -> list[Aborted] | None:
 
 
 def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int, int] | None:
-    """Where the transactions begin, by producer, that are open where a segment begins; None where no snapshot tells."""
+    """By producer, the first offset of the transactions that are open at a segment's start; None without a valid snapshot."""
     producers = _snapshot(segment)
     if producers is None:
         return None
@@ -113,14 +115,14 @@ def open_before(segment: Segment, log_start: int, batch_at: BatchAt) -> dict[int
 
 
 def open_after_remote(segment: Segment) -> dict[int, int] | None:
-    """Those that are open where a segment in a bucket ends; None where its snapshot cannot be read."""
+    """The same for the end of a segment in a bucket; None if its snapshot cannot be read."""
     producers = _snapshot(segment)
     return None if producers is None else _opened(producers)
 
 
 def _snapshot(segment: Segment) -> Producers | None:
     raw = beside(segment, ".snapshot")
-    producers = Producers(_cell(raw)) if raw else None
+    producers = Producers(_value(raw)) if raw else None
     sound = producers is not None and len(producers.errors) and not (producers.errors != OK).any()
     return producers if sound else None
 
@@ -130,5 +132,5 @@ def _opened(producers: Producers) -> dict[int, int]:
     return {int(ids[k]): int(opened[k]) for k in np.flatnonzero(opened >= 0)}
 
 
-def _cell(raw: bytes) -> pa.Array:
+def _value(raw: bytes) -> pa.Array:
     return pa.array([raw], pa.binary())

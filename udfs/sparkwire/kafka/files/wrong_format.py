@@ -13,7 +13,7 @@ _FRAMING = (TRUNCATED, BAD_MAGIC, BAD_LENGTH)
 
 
 def is_wrong_format(source: OpenFile, position: int, frames: FrameBlock) -> bool:
-    """Whether the entries at ``position`` are the whole file, none of it is valid, and it does not begin as a log does."""
+    """Whether the entries at ``position`` are the whole file, none of them is valid, and the file does not begin like a log."""
     if position or len(frames.begin) != 1 or frames.error[0] not in _FRAMING:
         return False
     whole = int(frames.stop[0] - frames.begin[0]) == source.size
@@ -21,7 +21,7 @@ def is_wrong_format(source: OpenFile, position: int, frames: FrameBlock) -> bool
 
 
 def may_begin_a_log(head: bytes) -> bool:
-    """Whether bytes may be the beginning of a log's first entry, as far as there are any; a preallocated segment is zeros."""
+    """Whether the bytes may be the beginning of a log's first entry. A preallocated segment begins with zeros."""
     if len(head) < ENTRY.size:
         return True
     offset, size = (

@@ -1,8 +1,8 @@
-"""A segment's bytes from its chunks in a bucket: fetches the chunks of a range in one request, decrypts and decompresses them.
+"""Read a segment's bytes from its chunks in a bucket: fetch a range of chunks in one request, decrypt and decompress them.
 
-A chunk that is not what it was (cut off, another tag, no zstd) is as many zeros: to whoever reads the segment they are corrupt
-bytes like any others, a row that says so, and what follows is read. Of an unencrypted and uncompressed chunk, it returns what
-is left.
+A corrupt chunk (truncated, with a wrong tag, or not zstd) is replaced by zeros of the same size. The reader of the segment treats
+these as corrupt bytes: they become a row with an error, and reading continues after them. For an unencrypted and uncompressed
+chunk, it returns the bytes that are left.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sparkwire.kafka.tiered.manifest import Encryption
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
 """maximum size of one request for several small chunks [bytes]"""
 _DECODED = 64 << 20
-"""what the chunks of one request may become together, where one alone does not come to more [bytes]"""
+"""largest total decompressed size of the chunks of one request, unless a single chunk is larger [bytes]"""
 
 
 class Raw(Protocol):
@@ -33,9 +33,9 @@ class Raw(Protocol):
 
 
 class ChunkLayer:
-    """What turns the `.log` object into the segment.
+    """The layer that reads the `.log` object as the segment.
 
-    It keeps the last bytes for the next reader of the object, which mostly begins in them.
+    It keeps the last decompressed chunks for the next reader of the object, which usually begins in them.
     """
 
     def __init__(self, chunks: Chunks, encryption: Encryption | None, keys: Keys) -> None:
@@ -51,7 +51,7 @@ class ChunkLayer:
         return ChunkInput(raw(), self)
 
     def original(self, data: bytes, k: int) -> bytes:
-        """What chunk ``k`` is; zeros if no longer known."""
+        """The content of chunk ``k``; zeros if the chunk is corrupt."""
         chunks = self.chunks
         size = min(chunks.original, chunks.size - k * chunks.original)
         content: bytes | None = data
@@ -107,7 +107,7 @@ class ChunkInput:
                 k += 1
 
     def _chunks(self, first: int, stop: int) -> list[bytes]:
-        """Some chunks from ``first`` on before ``stop``, one at least."""
+        """One or more chunks from ``first`` to before ``stop``."""
         kept = [self._layer.kept[k] for k in takewhile(self._layer.kept.__contains__, range(first, stop))]
         if kept:
             return kept

@@ -1,9 +1,9 @@
-"""Keys of encrypted segments: the RSA keys that `encryptionKeys` names, and the data keys that they unwrap.
+"""Keys of encrypted segments: the RSA keys in the file `encryptionKeys`, and the data keys that they decrypt.
 
     {"key1": "/secrets/key1.private.pem", "key-2": "key-2.private.pem"}      paths are absolute, or relative to the file
 
-Each segment has a key of 32 bytes, encrypted with RSA-OAEP whose hash, also of its mask, is SHA3-512: `pycryptodome` decrypts
-it, because the package `cryptography`, which decrypts the chunks, rejects that hash in OAEP. No message prints a key.
+Each segment has a key of 32 bytes, encrypted with RSA-OAEP and the hash SHA3-512, also for the mask. `pycryptodome` decrypts it,
+because the package `cryptography`, which decrypts the chunks, does not support that hash in OAEP. No message contains a key.
 
 Source: RFC 8017, 7.1.2; Aiven-Open/tiered-storage-for-apache-kafka, `security.RsaEncryptionProvider`.
 """
@@ -18,25 +18,28 @@ from typing import Any, Final
 from sparkwire.core.sources.storage import OpenFile, file_at
 
 _DATA_KEY: Final = 32  # [bytes]
-_DATA_KEYS, _PRIVATE_KEYS = 1024, 64  # that a process keeps: a segment's chunks are read one after the other
+_DATA_KEYS, _PRIVATE_KEYS = (
+    1024,
+    64,
+)  # number of keys that a process caches, because it reads a segment's chunks one after the other
 IV, TAG = 12, 16
-"""around the ciphertext of each chunk [bytes]"""
+"""sizes of the IV before and the tag after the ciphertext of each chunk [bytes]"""
 
 
 class Keys:
-    """The keys of one file of `encryptionKeys`, read on first use; a task carries the path, and no key."""
+    """The keys in a file `encryptionKeys`, read on first use. A pickled task has the path, but no key."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def decrypt(self, data: bytes, data_key: str, aad: bytes) -> bytes | None:
-        """What a chunk encrypts, None where its tag does not match; ValueError where there is no key for it."""
+        """The decrypted content of a chunk, None if its tag does not match; ValueError if there is no key for it."""
         cipher = _cipher(self.path, data_key)
         from cryptography.exceptions import InvalidTag
 
         try:
             plain: bytes = cipher.decrypt(data[:IV], data[IV:], aad)
-        except (InvalidTag, ValueError):  # the latter of an IV that is truncated
+        except (InvalidTag, ValueError):  # ValueError for a truncated IV
             return None
         return plain
 
@@ -57,10 +60,10 @@ def _cipher(path: str, data_key: str) -> Any:
             f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
         )
     key = _private_key(path, key_id)
-    cipher = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # its stubs do not know this hash
+    cipher = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # the stubs do not have this hash
     try:
         return AESGCM(_of_data_key(cipher.decrypt(base64.b64decode(wrapped))))
-    except ValueError as error:  # of base64, of the padding
+    except ValueError as error:  # from base64 or from the padding
         raise ValueError(f"the key {key_id} of {path} is not the one that the segments are encrypted with") from error
 
 

@@ -1,4 +1,4 @@
-"""What is read where a bucket has lost a part of a log: a few bytes that no reader takes for a record batch."""
+"""Replace a part of a log that a bucket has lost: a few bytes that are not a record batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BYTES = b"\xff"
 
 
 class HoleLayer:
-    """Bytes in place of an object's; the object need not be there."""
+    """A layer that returns fixed bytes instead of an object's; the object need not exist."""
 
     size = len(_BYTES)
 

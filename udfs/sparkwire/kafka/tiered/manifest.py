@@ -1,12 +1,12 @@
-"""The manifest of a segment in a bucket of Aiven's tiered storage: what the segment is, and where its bytes are in the objects.
+"""The manifest of a segment in a bucket of Aiven's tiered storage: the facts about the segment, and the positions of its bytes.
 
     orders-GuCdKpmgR5i6jlGF8wo2DQ/0/00000000000000000224-VuGJNCBTSMqdCcBj2cjWuA.rsm-manifest     JSON, never encrypted
                                                                                ….log              the segment, in chunks
-                                                                               ….indexes          five indexes in a row
+                                                                               ….indexes          five concatenated indexes
 
-A chunk is a fixed number of the segment's bytes (the last one has fewer), compressed and encrypted separately. The plugin
-writes the manifest last. Anyone with write access to the bucket can write a manifest: the reader checks each value against its
-bounds.
+A chunk has a fixed number of the segment's bytes (the last chunk has fewer), compressed and encrypted separately. The plugin
+writes the manifest last. Anyone with write access to the bucket can write a manifest, so the reader checks the bounds of each
+value.
 
 Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`.
 """
@@ -19,14 +19,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from sparkwire.kafka.tiered.believed import NotBelieved, name, number
 from sparkwire.kafka.tiered.chunk_index import Chunks, chunks_of
+from sparkwire.kafka.tiered.manifest_values import InvalidManifestError, name, number
 
 VERSION: Final = "1"
 OFFSETS, TIMES, PRODUCERS, EPOCHS, TRANSACTIONS = (
     "offset", "timestamp", "producerSnapshot", "leaderEpoch", "transaction",
 )  # fmt: skip
-_LARGEST: Final = 32 << 20  # a manifest beyond that is not read [bytes]
+_LARGEST: Final = 32 << 20  # largest manifest that is read [bytes]
 _OFFSETS: Final = range(2**63)
 _SIGNED: Final = range(-(2**63), 2**63)
 _DATA_KEY: Final = re.compile(r"[^:]+:[A-Za-z0-9+/]+=*")
@@ -44,12 +44,12 @@ class Encryption(NamedTuple):
     """The encryption of a segment's chunks and indexes."""
 
     data_key: str
-    """``KEYID:BASE64``, itself encrypted with the RSA key of this id"""
+    """``KEYID:BASE64``, encrypted with the RSA key of this id"""
     aad: bytes
 
 
 class Manifest(NamedTuple):
-    """A segment."""
+    """The manifest of a segment."""
 
     topic: str
     topic_id: str
@@ -66,29 +66,31 @@ class Manifest(NamedTuple):
     indexes: Mapping[str, Span | None]
     encryption: Encryption | None
     is_plain_copy: bool = False
-    """whether it is Kafka's own files, one by one, that tell all this"""
+    """whether the segment is a copy of Kafka's own files, and the facts come from these"""
 
 
 def parsed(raw: bytes, title: str, stored: int) -> Manifest:
     """Read a manifest; ``title`` is its object's name, ``stored`` the size of the `.log` object [bytes].
 
-    NotBelieved where it is truncated or contradicts itself; ValueError where it is of a version that is unknown.
+    InvalidManifestError if it is truncated or contradicts itself; ValueError for an unknown version.
     """
     if len(raw) > _LARGEST:
-        raise NotBelieved(f"it has {len(raw)} bytes, and {_LARGEST} are the most")
+        raise InvalidManifestError(f"it has {len(raw)} bytes, and {_LARGEST} are the most")
     try:
         tree = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise NotBelieved("it is no JSON") from error
+        raise InvalidManifestError("it is no JSON") from error
     version = tree.get("version") if isinstance(tree, dict) else None
     if isinstance(version, str) and version != VERSION:
         raise ValueError(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
     try:
         return _manifest(tree, stored)
-    except NotBelieved:
+    except InvalidManifestError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
-        raise NotBelieved(f"it is no manifest of a segment: {type(error).__name__} {str(error)[:80]!a}") from error
+        raise InvalidManifestError(
+            f"it is no manifest of a segment: {type(error).__name__} {str(error)[:80]!a}"
+        ) from error
 
 
 def _manifest(tree: Mapping[str, Any], stored: int) -> Manifest:
@@ -116,7 +118,7 @@ def _epochs(given: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
     pairs = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in given.items())
     epochs = tuple(sorted(pairs))
     if not epochs:
-        raise NotBelieved("it has no leader epoch")
+        raise InvalidManifestError("it has no leader epoch")
     return epochs
 
 
@@ -127,5 +129,5 @@ def _span(given: Mapping[str, Any]) -> Span:
 def _encryption(given: Mapping[str, Any]) -> Encryption:
     data_key = name(given["dataKey"])
     if not _DATA_KEY.fullmatch(data_key):
-        raise NotBelieved("its data key is no id and base64 with a colon between them")
+        raise InvalidManifestError("its data key is no id and base64 with a colon between them")
     return Encryption(data_key, base64.b64decode(given["aad"], validate=True))

@@ -1,1 +1,1 @@
-"""Write partition directories that a broker starts on, and check them."""
+"""Write partition directories with which a broker can start, and check them."""

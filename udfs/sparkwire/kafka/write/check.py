@@ -1,9 +1,9 @@
-"""What a broker does at its start with partition directories, told without doing it.
+"""Report what a broker that starts would do with a log directory, without changing it.
 
 After an unclean shutdown, a broker verifies every batch from the segment of its recovery point on. It truncates the partition
-at the first batch that is not valid. After a clean shutdown, it verifies nothing.
+at the first invalid batch. After a clean shutdown, it verifies nothing.
 
-Source: apache/kafka, `LogManager`; of a partition's directory `partition_check`.
+Source: apache/kafka, `LogManager`; `partition_check` handles a partition's directory.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _OTHER_FOLDERS: Final = ("remote-log-index-cache", f"{TOPIC}-0", SIDE)
 
 
 class Report(NamedTuple):
-    """What a broker would do with a directory."""
+    """The report about a log directory."""
 
     path: str
     clean: bool
-    """whether it would believe what is there"""
+    """whether the broker would trust the files"""
     partitions: list[CheckedPartition]
     findings: list[Finding]
 
     @property
     def is_fine(self) -> bool:
-        """Whether a broker would take all as it is."""
+        """Whether a broker would accept all files unchanged."""
         return not self.findings
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ def check(path: str, clean: bool | None) -> Report:
     if not files:
         raise FileNotFoundError(f"path {path} does not exist, or has no file: name a broker's log directory")
     is_partition = any(base_offset_of(name) is not None for name in files)
-    believed = (_CLEAN in files) if clean is None else clean
+    trusted = (_CLEAN in files) if clean is None else clean
     findings = [] if is_partition else list(_beside(folder, files))
     beside = folder if not is_partition else Folder(path.rstrip("/").rpartition("/")[0] or ".")
     points, starts, compacted = (_checkpoint(beside, name) for name in (_RECOVERY_POINTS, LOG_STARTS, _COMPACTED))
@@ -73,17 +73,17 @@ def check(path: str, clean: bool | None) -> Report:
             name,
             shown,
             dict.fromkeys(file.removeprefix(f"{name}/") for file in some),
-            believed,
-            Checkpoints(0 if believed else points.get(shown, 0), starts.get(shown, 0), shown in compacted),
+            trusted,
+            Checkpoints(0 if trusted else points.get(shown, 0), starts.get(shown, 0), shown in compacted),
             cluster,
         )
         findings += loader.findings()
         partitions += loader.partition()
-    return Report(folder.shown(""), believed, partitions, findings)
+    return Report(folder.shown(""), trusted, partitions, findings)
 
 
 def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
-    """What is wrong beside the partitions."""
+    """Findings about files and directories that are not partitions."""
     if is_locked(folder):
         yield Finding("", ".lock", "reject", "a broker is running on this directory")
     for what in unfinished(folder):
@@ -94,5 +94,5 @@ def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
 
 
 def _checkpoint(folder: Folder, name: str) -> dict[str, int]:
-    """The offset by partition in a file of the log directory; nothing where the file cannot be read, as in Kafka."""
+    """Offsets by partition in a file of the log directory; empty if the file cannot be read, as in Kafka."""
     return checkpointed((folder.read(name) or b"").partition(b"\n")[2])

@@ -1,9 +1,9 @@
-"""What the metadata log in a directory of `log.dirs` says of its cluster, read without Spark.
+"""Read the state of a cluster from the metadata log in a directory of `log.dirs`, without Spark.
 
 LOGDIR/__cluster_metadata-0/00000000000000000209-0000000002.checkpoint     the newest snapshot
-                            00000000000000000166.log                       what has changed since
+                            00000000000000000166.log                       the changes since then
 
-Every broker has a copy of it. What cannot be read ends it, as a broker cuts such a tail.
+Every broker has a copy of this log. It ends at the first unreadable record, where a broker truncates it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Record(NamedTuple):
 
 
 def state_of(path: str) -> ClusterState | None:
-    """The state of the cluster by the metadata in a directory; None if none exists."""
+    """The state of the cluster according to the metadata in a directory; None if there is no metadata."""
     folder = f"{path.rstrip('/')}/{TOPIC}-0"
     log, snapshots = _records(folder), _records(f"{folder}/*.checkpoint")
     if log is None and snapshots is None:
@@ -55,7 +55,7 @@ def _records(path: str) -> list[_Record] | None:
     query = kafka_log.query({"path": path, "columns": "file, offset, key, value, error", "controlRecords": "true"})
     try:
         tasks = kafka_log.plan(query)
-    except (FileNotFoundError, ValueError):  # there is no such file
+    except (FileNotFoundError, ValueError):  # there is no metadata log
         return None
     records = []
     for task in tasks:

@@ -1,8 +1,8 @@
-"""Where written logs start and end: where their source logs do.
+"""Keep the start and end of source logs in written logs.
 
-Consumers keep offsets. So a log without its first records still starts where it did. A log without its last records or markers
-still ends there: an empty batch holds the last offset, as after Kafka's own compaction. Start and end come from the source of
-the rows, and with `overwrite` from the log replaced. Its end never goes back.
+Consumers store offsets. So a log without its first records keeps its start, and a log without its last records or markers keeps
+its end: an empty batch has the last offset, as after Kafka's own compaction. Start and end come from the source of the rows, and
+with `overwrite` from the replaced log. The end never decreases.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from sparkwire.kafka.write.write_options import LogWrite
 
 
 class Bounds(NamedTuple):
-    """The offsets that a written log covers, whatever its rows are."""
+    """The offsets that a written log must cover, even without rows."""
 
     start: int | None
-    """where it starts at the latest; None where its first row says it"""
+    """largest allowed start; None if the first row determines it"""
     end: int
-    """where it ends at the earliest, exclusive"""
+    """smallest allowed end, exclusive"""
     epoch: int
     """leader epoch at that end, -1 if unknown"""
 
 
 class LogEnds:
-    """The starts and ends that a write keeps."""
+    """The starts and ends that a write must keep."""
 
     def __init__(self, write: LogWrite, folder: Folder) -> None:
         self._write = write
@@ -43,7 +43,7 @@ class LogEnds:
 
     @cached_property
     def _source(self) -> dict[str, list[Segment]]:
-        """The segments of each partition of the source; none where the rows do not come from one that is still there."""
+        """The segments of each partition of the source; empty if the source is unknown or no longer exists."""
         source = self._write.source
         if source is None:
             return {}
@@ -61,10 +61,10 @@ class LogEnds:
             )
         }
 
-    def asked(self, staged: Collection[str]) -> list[str]:
-        """The partitions to write although they have no remaining rows; ``staged`` are those with rows.
+    def emptied(self, staged: Collection[str]) -> list[str]:
+        """The partitions to write although they have no rows left; ``staged`` are the partitions with rows.
 
-        ValueError if the intention is not clear.
+        ValueError if it is not clear whether to empty a partition.
         """
         write = self._write
         if write.is_source_named:
@@ -85,14 +85,14 @@ class LogEnds:
         return []
 
     def _target(self, name: str) -> str:
-        """The partition that a source's becomes."""
+        """The partition that a partition of the source becomes."""
         topic, partition = partition_of(name)
         topics = {_topic(one) for one in self._source}
         topic = self._write.topic if self._write.topic is not None and len(topics) == 1 else topic
         return f"{topic}-{partition}"
 
     def _reject_left_out(self, staged: Collection[str]) -> None:
-        """ValueError where a partition in this directory was read, and has no row left: it may be that all are to go."""
+        """ValueError if a partition of this directory was read and has no rows left, because you may want to empty it."""
         for name, some in self._source.items():
             if name not in staged and self._is_in_place(name, some) and has_records(some):
                 raise ValueError(
@@ -101,7 +101,7 @@ class LogEnds:
                 )
 
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
-        """Those of a partition; ``replaced`` are the segments that go."""
+        """The bounds of a partition; ``replaced`` are the segments that the write replaces."""
         write, source = self._write, self._source_of(name)
         known = None if source is None else extent_of(source)
         before = extent_of(replaced) if replaced and not write.assign else None
@@ -112,7 +112,7 @@ class LogEnds:
         return Bounds(start, max(start or 0, end), max((one.epoch for one in both), default=-1))
 
     def check_deleted(self, name: str, first: int) -> None:
-        """ValueError where rows begin with records that a broker has deleted from the source, and not from its files yet."""
+        """ValueError if rows begin with records that a broker has deleted from the source, but not yet from its files."""
         source = self._source_of(name)
         if source is None or _given(self._write.starts, name, None) is not None:
             return
@@ -125,9 +125,9 @@ class LogEnds:
             )
 
     def check_open(self, name: str) -> None:
-        """ValueError where rows replace the log that they were read from, and a transaction is open in it.
+        """ValueError if rows replace the log that they were read from, and a transaction is open in it.
 
-        What `read_committed` reads ends where it begins, and `hidden` marks all from there on: what comes after it would be lost.
+        `read_committed` returns no rows from the start of that transaction on, so the write would lose later records.
         """
         source = self._source_of(name)
         if source is None or not self._is_in_place(name, source):
@@ -161,7 +161,7 @@ def _topic(name: str) -> str:
     return name.rpartition("-")[0]
 
 
-def standing_segments(folder: Folder, name: str) -> list[Segment]:
+def existing_segments(folder: Folder, name: str) -> list[Segment]:
     """The segments in a partition's directory."""
     topic, partition = partition_of(name)
     place = folder.place
@@ -181,9 +181,9 @@ def with_ends(
     bounds: Bounds,
     after: tuple[int, int] | None,
 ) -> list[StagedSegment]:
-    """The segments of a log, in order, with those before and after them that keep its start and its end.
+    """The segments of a log, in order, with empty segments before and after them that keep its start and end.
 
-    ``after``: for appended rows, where the existing log ends, and the leader epoch there; None for a complete log.
+    ``after`` is for appended rows: the end of the existing log, and the leader epoch there. It is None for a complete log.
     """
     files = list(staged)
     epoch = write.leader_epoch if write.leader_epoch is not None else _last_epoch(staged, bounds, after)
@@ -197,7 +197,9 @@ def with_ends(
         first = files[0].first if files else bounds.end
         begin = first if bounds.start is None else min(first, bounds.start)
         reached = files[0].last if files else bounds.end - 1
-        if begin < first and reached - begin > LARGEST_DELTA:  # which no segment of that name can have
+        if (
+            begin < first and reached - begin > LARGEST_DELTA
+        ):  # a segment cannot have offsets so far from its base offset
             files.insert(0, empty(begin, begin, files[0].epochs[0][0] if files and files[0].epochs else epoch))
     end = files[-1].last + 1 if files else begin
     if end < bounds.end:

@@ -1,12 +1,11 @@
-"""What a broker does at its start with the directory of one partition: step by step what its loader does.
+"""Report what a broker that starts would do with the directory of one partition. It follows the steps of the broker's loader:
 
-1. it deletes temporary files; the files of an interrupted compaction get their names
-2. it deletes indexes without a segment; it reads a segment without indexes completely, and builds them
-3. after an unclean shutdown it verifies every batch from the segment of its recovery point on, and truncates the log at the
-  first
-   that is not valid
-4. it empties a log that ends before it starts, and limits the checkpoint of leader epochs to the log
-5. it renames the directory of a topic that the cluster does not have
+1. It deletes temporary files, and renames the files of an interrupted compaction.
+2. It deletes indexes without a segment. It reads a segment without indexes completely, and rebuilds them.
+3. After an unclean shutdown, it verifies every batch from the segment of its recovery point on. It truncates the log at the first
+   invalid batch.
+4. It empties a log that ends before it starts, and limits the checkpoint of leader epochs to the log.
+5. It renames the directory of a topic that the cluster does not have.
 
 Source: apache/kafka, `LogLoader`, `LogSegment`, `LeaderEpochFileCache`, `ProducerStateManager`, `LogManager.isStrayKraftReplica`.
 """
@@ -43,18 +42,18 @@ _OF_SEGMENT: Final = (*_INDEXES, ".txnindex")
 _SNAPSHOT: Final = ".snapshot"
 _METADATA: Final = re.compile(rb"\s*version: 0\s*\n\s*topic_id: ([A-Za-z0-9_-]{22})\s*")
 _TOPIC, _BROKER = 2, 4
-"""the numbers of topics and of brokers among resources that have configurations"""
+"""the numbers of the resource types topic and broker in configuration records"""
 
 
 class Finding(NamedTuple):
-    """Something that a broker would not take as it is."""
+    """A file or directory that a broker would not accept unchanged."""
 
     partition: str
-    """the directory; empty for what is beside the partitions"""
+    """the partition's directory; empty for files beside the partitions"""
     file: str
     action: Action
-    """``reject`` to start, take for a ``stray`` and rename, ``truncate``, ``delete``, ``rebuild``, ``restore`` under its name,
-    ``serve`` though wrong"""
+    """The broker's action: ``reject`` (fail to start), ``stray`` (rename as a stray), ``truncate``, ``delete``, ``rebuild``,
+    ``restore`` (give it its name), or ``serve`` although it is wrong"""
     why: str
 
     def __str__(self) -> str:
@@ -62,14 +61,14 @@ class Finding(NamedTuple):
 
 
 class CheckedPartition(NamedTuple):
-    """What a broker would serve of a partition."""
+    """The part of a partition that a broker would serve."""
 
     name: str
     segments: int
     first: int
     """the first offset"""
     next: int
-    """the offset after the last one"""
+    """the offset after the last offset"""
 
     def __str__(self) -> str:
         if self.first >= self.next:
@@ -78,7 +77,7 @@ class CheckedPartition(NamedTuple):
 
 
 class Checkpoints(NamedTuple):
-    """What a log directory's own files say of a partition."""
+    """The facts about a partition in the checkpoint files of a log directory."""
 
     recovery_point: int
     log_start: int
@@ -86,21 +85,21 @@ class Checkpoints(NamedTuple):
 
 
 class _Loaded(NamedTuple):
-    """A segment that stays."""
+    """A segment that the broker keeps."""
 
     log: str
     base: int
     scan: Scan
     end: int
-    """what is left of it [bytes]"""
+    """its remaining size [bytes]"""
     next: int
-    """the offset after its last one"""
+    """the offset after its last offset"""
 
 
 class PartitionLoader:
-    """One directory, whose files are ``files``.
+    """Checks one directory with the files ``files``.
 
-    ``clean``: whether the broker was shut down in order. ``cluster``: its metadata, None where they are unknown.
+    ``clean``: whether the broker had a clean shutdown. ``cluster``: the cluster's metadata, None if unknown.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class PartitionLoader:
         self._name = name
         self._shown = shown
         self._stored = {file: file for file in sorted(files) if "/" not in file}
-        """the file with each name after the treatment of temporary files"""
+        """the files by the names that they have after the treatment of temporary files"""
         self._clean = clean
         self._at = checkpoints
         self._cluster = cluster
@@ -128,7 +127,7 @@ class PartitionLoader:
         return Finding(self._shown, file, action, why)
 
     def partition(self) -> list[CheckedPartition]:
-        """What the broker would serve, after `findings`."""
+        """The partition that the broker would serve. Call it after `findings`."""
         if not self._loaded:
             return []
         return [CheckedPartition(self._shown, len(self._loaded), self._start, max(self._start, self._loaded[-1].next))]
@@ -168,7 +167,7 @@ class PartitionLoader:
             yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
 
     def _interval(self, topic: str | None) -> int:
-        """`index.interval.bytes` of the topic, else of all brokers, else at most what is between entries of the indexes."""
+        """`index.interval.bytes` of the topic, else of all brokers, else a bound from the entries of the indexes."""
         configs = {} if self._cluster is None else self._cluster.configs
         for key in ((_TOPIC, topic or "", "index.interval.bytes"), (_BROKER, "", "log.index.interval.bytes")):
             if (value := configs.get(key, "")).isdecimal():
@@ -181,14 +180,14 @@ class PartitionLoader:
         return widest
 
     def _leader_epoch(self, topic: str | None) -> int | None:
-        """That of the partition in the cluster's metadata."""
+        """The leader epoch of the partition in the cluster's metadata."""
         if self._cluster is None or topic is None:
             return None
         id = next((id for id, name in self._cluster.topics.items() if name == topic), "")
         partition = self._cluster.partitions.get((id, partition_of(self._shown)[1] or 0))
         return None if partition is None else int(partition["leader_epoch"])
 
-    # -- files that are not in their place
+    # -- temporary files, and files without a segment
 
     def _temporary(self) -> Iterator[Finding]:
         cleaned = [
@@ -212,7 +211,7 @@ class PartitionLoader:
             self._stored[swap.removesuffix(_SWAP)] = swap
 
     def _covered(self, swap: str) -> Iterator[Finding]:
-        """The files of segments whose offsets a compacted one has."""
+        """The files of segments that a compacted segment replaces."""
         log = swap.removesuffix(_SWAP)
         begin = base_offset_of(log)
         if begin is None or not log.endswith(".log"):
@@ -284,7 +283,9 @@ class PartitionLoader:
                 return
 
     def _next(self, log: str, base: int, scan: Scan) -> int:
-        """The offset after the last one of a segment at which nobody looks: from where its index ends on, if that is there."""
+        """The offset after a segment that the broker does not verify. A broker reads it from the position of the last index
+        entry on, if there is an index.
+        """
         index = self._read(f"{log.removesuffix('.log')}.index") or b""
         at = len(index) // OFFSET_INDEX.size * OFFSET_INDEX.size
         relative = OFFSET_INDEX["relative_offset"].read(index[at - OFFSET_INDEX.size : at]) if at else 0
@@ -295,7 +296,7 @@ class PartitionLoader:
             return has_bad_indexes(source, base, interval)
 
     def _indexes(self, log: str, scan: Scan) -> Generator[Finding, None, bool]:
-        """Errors of a segment's indexes; returns whether the broker builds them again first."""
+        """Findings about a segment's indexes; returns whether the broker rebuilds them first."""
         stem, base = log.removesuffix(".log"), base_offset_of(log) or 0
         at_once = f"{stem}.index" not in self._stored
         action: Action = "serve" if self._clean and not at_once else "rebuild"
@@ -360,7 +361,7 @@ class PartitionLoader:
             return
         for before, after in zip(self._loaded, self._loaded[1:], strict=False):
             if before.scan.end < before.scan.size or BATCH_SIZE in (before.scan.size, after.scan.size):
-                continue  # which is said of it; or an empty batch holds the start or the end of the log
+                continue  # another finding reports it, or an empty batch keeps the start or the end of the log
             if before.next < after.base:
                 yield self._finding(
                     after.log,
@@ -437,11 +438,11 @@ class PartitionLoader:
 
 
 def _entries(data: bytes, width: int) -> npt.NDArray[np.int32]:
-    """The whole entries of an index, four bytes a column."""
+    """The complete entries of an index, with a column for every four bytes."""
     return np.frombuffer(data[: len(data) // width * width], np.dtype(">i4")).reshape(-1, width // 4)
 
 
 def _offset(file: str) -> int | None:
-    """The offset with which a file's name begins."""
+    """The offset at the start of a file's name."""
     match = re.match(r"\d{20}(?=\.)", file)
     return int(match.group()) if match else None

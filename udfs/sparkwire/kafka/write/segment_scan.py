@@ -1,4 +1,4 @@
-"""A segment as a broker reads it when it looks at every batch, and the indexes that it builds on the way.
+"""Scan a segment like a broker that verifies every batch, and build the same indexes.
 
 Source: apache/kafka, `LogSegment.recover`, `OffsetIndex.append`, `TimeIndex.maybeAppend`.
 """
@@ -18,16 +18,16 @@ from sparkwire.kafka.to_records import LARGEST_DELTA
 from sparkwire.kernels import Ints
 
 INDEX_INTERVAL: Final = 4096
-"""`index.interval.bytes`, where no topic and no broker says another [bytes]"""
+"""default of `index.interval.bytes` [bytes]"""
 
 
 class EntryRange(NamedTuple):
-    """Entries of a log that follow each other."""
+    """Consecutive entries of a log."""
 
     position: Ints
     """[bytes]"""
     first: Ints
-    """offset, of magic 0 and 1 the last one"""
+    """first offset; in magic 0 and 1, the last offset"""
     last: Ints
     time: Ints
     """largest timestamp [ms since epoch]"""
@@ -36,32 +36,32 @@ class EntryRange(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What is in a segment."""
+    """The result of a scan of a segment."""
 
     size: int
     end: int
-    """where the first byte is that is of no valid entry"""
+    """end of the valid entries [bytes]"""
     error: str
-    """what is wrong there"""
+    """the error at ``end``"""
     first: int | None
-    """the first offset before that"""
+    """first offset of the valid entries"""
     smallest: int
     largest: int
-    """last offset of an entry before that; below 0 if none exists"""
+    """largest last offset of the valid entries; negative if there are none"""
     last: int
-    """that of the last entry before that: the same"""
+    """last offset of the last valid entry; negative if there are none"""
     back: int | None
-    """position of the first entry that begins before the one before it ends"""
+    """position of the first entry whose offsets go back behind those of the previous entry"""
     framed: int
-    """last offset of the last entry whose header can be read, whether its checksum is right or not; below 0 for none"""
+    """last offset of the last entry with a readable header, even if its checksum is wrong; negative for none"""
     stops: bool
-    """whether reading headers comes to a size that is none, at which Kafka gives up"""
+    """whether reading headers meets an invalid size, at which Kafka stops"""
 
 
 def scan(source: OpenFile) -> Scan:
-    """Look at every entry."""
+    """Verify every entry."""
     position, first, smallest, largest, last, error, back = 0, None, 2**63 - 1, -1, -1, OK, None
-    for entries, error in _valid(source):  # noqa: B007  the last one is requested below
+    for entries, error in _valid(source):  # noqa: B007  the last one is used below
         if len(entries.first):
             ends = np.maximum.accumulate(np.concatenate([[largest], entries.last]))
             begins_before = np.flatnonzero((entries.first <= ends[:-1]) & (ends[:-1] >= 0))
@@ -77,7 +77,7 @@ def scan(source: OpenFile) -> Scan:
 
 
 def _valid(source: OpenFile) -> Iterator[tuple[EntryRange, int]]:
-    """Entries up to the first that is not valid, and what is wrong there."""
+    """Entries up to the first invalid one, and its error."""
     for block in Log(source).blocks(0, source.size):
         wrong = np.flatnonzero(block.frames.error != OK)
         count = int(wrong[0]) if len(wrong) else len(block.frames.error)
@@ -87,7 +87,7 @@ def _valid(source: OpenFile) -> Iterator[tuple[EntryRange, int]]:
 
 
 def entries_of(block: Block, count: int) -> EntryRange:
-    """The first entries of a block, which have to be valid."""
+    """The first ``count`` entries of a block, which must be valid."""
     begin = block.frames.begin[:count].astype(np.int64)
     magic = block.data[begin + MAGIC] if count else np.zeros(0, np.uint8)
 
@@ -113,7 +113,7 @@ def _end_of(source: OpenFile, entries: EntryRange, before: int) -> int:
 
 
 def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
-    """The last offset that headers alone lead to from a position on, and whether they end in a size that is none."""
+    """The last offset by headers from a position on, without checksums, and whether they end in an invalid size."""
     framed = last
     while source.size - position > MAGIC:
         header = source.read(position, min(BATCH.size, source.size - position))
@@ -129,7 +129,7 @@ def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
 
 
 def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
-    """Whether offsets go back so that the segment cannot have an index."""
+    """Whether offsets go back, so that the segment cannot have an index."""
     indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
     latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0
     for entry, _ in _valid(source):
@@ -149,9 +149,9 @@ def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
 
 
 def overflows(scan: Scan, base: int) -> bool:
-    """Whether the segment has an offset that no index of its name can have."""
+    """Whether the segment has an offset that is too far from its base offset for an index."""
     return scan.largest >= 0 and not base <= scan.smallest <= scan.largest <= base + LARGEST_DELTA
 
 
 _LEAST: Final = 14
-"""of an entry's size: what Kafka reads from a file is not smaller [bytes]"""
+"""smallest size of an entry that Kafka reads from a file [bytes]"""

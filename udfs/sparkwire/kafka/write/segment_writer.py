@@ -1,9 +1,8 @@
-"""One partition's rows as segments: batches, and the indexes that a broker would build for them.
+"""Write one partition's rows as segments: batches, and the indexes that a broker would build for them.
 
-An entry of an index comes after each ``indexIntervalBytes`` of a segment, and one of the time index at its end, as
-`LogSegment.recover` has it: the files are byte for byte what a broker makes of the segment when it builds them again. A
-snapshot beside the segment states that no producers exist where it begins: without it tiered storage does not copy the segment
-before.
+An index gets an entry after each ``indexIntervalBytes`` of a segment, and the time index gets one at the end, as in
+`LogSegment.recover`. So the files are the same, byte for byte, as those that a broker rebuilds from the segment. A snapshot
+beside the segment states that there are no producers at its start. Without it, tiered storage does not copy the previous segment.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ INDEXES: Final = {
     ".index": np.dtype([("offset", ">i4"), ("position", ">i4")]),
     ".timeindex": np.dtype([("timestamp", ">i8"), ("offset", ">i4")]),
 }
-"""what their entries are; an offset counts from that in the segment's name"""
+"""types of their entries; offsets are relative to the offset in the segment's name"""
 _AT_ONCE: Final = 8 << 20
-"""of rows encoded in one call [bytes]"""
+"""size of the rows that one call encodes [bytes]"""
 
 
 class StagedSegment(NamedTuple):
-    """A complete segment that is not yet in its place."""
+    """A complete segment that does not have its final name yet."""
 
     topic: str
     partition: int
@@ -47,14 +46,14 @@ class StagedSegment(NamedTuple):
     files: dict[str, str]
     """the staged file of each suffix"""
     epochs: tuple[tuple[int, int], ...]
-    """leader epochs that begin in it, with the offset of their first record"""
+    """leader epochs that begin in the segment, with the offset of their first record"""
 
 
 @kernel
 def cut_batches(sizes: Ints, offset: Ints, apart: Bools, most: int, ends: Ints) -> int:
-    """Write where batches end to ``ends``; how many there are. The last one may have room for more.
+    """Write the ends of batches to ``ends`` and return their number. The last batch may have room for more records.
 
-    ``apart``: records that cannot share a batch with the one before them.
+    ``apart`` marks records that cannot share a batch with the previous record.
     """
     count, first, filled = 0, int64(0), int64(0)
     for i in range(sizes.size):
@@ -69,7 +68,7 @@ def cut_batches(sizes: Ints, offset: Ints, apart: Bools, most: int, ends: Ints) 
 
 
 class PartitionWriter:
-    """The segments of one partition that one task writes; ``epoch`` is that of all rows, None where each has its own."""
+    """Writes a task's segments of one partition. ``epoch`` is the epoch of all rows, None if each row has one."""
 
     def __init__(
         self, write: LogWrite, staging: Staging, topic: str, partition: int, task: int, epoch: int | None
@@ -80,13 +79,13 @@ class PartitionWriter:
         self._names = topic, partition, task
         self._waiting: list[pa.RecordBatch] = []
         self.bytes = 0
-        """of the rows that wait"""
+        """size of the pending rows"""
         self._next = 0
         self._segment: _Segment | None = None
         self._done: list[StagedSegment] = []
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Rows that follow those before; ValueError where their offsets do not ascend."""
+        """Add rows; ValueError if their offsets do not ascend."""
         if self._write.assign:
             numbers = pa.array(np.arange(self._next, self._next + rows.num_rows))
             columns = [numbers if name == "offset" else rows.column(name) for name in rows.schema.names]
@@ -111,17 +110,17 @@ class PartitionWriter:
         self.bytes += rows.nbytes
 
     def close(self) -> list[StagedSegment]:
-        """Write what is left."""
+        """Write the pending rows."""
         self.pause()
         return self._done
 
     def pause(self) -> None:
-        """Close the segment: what comes next begins another."""
+        """Close the segment. The next rows begin another one."""
         self.encode(is_last=True)
         self._end_segment()
 
     def encode(self, is_last: bool) -> None:
-        """Write the rows that wait, but for those of a batch that has room for more."""
+        """Write the pending rows, except those of a batch that has room for more."""
         whole = _joined(self._waiting)
         self._waiting.clear()
         self.bytes = 0
@@ -140,12 +139,12 @@ class PartitionWriter:
             if not is_last and k == len(whole) - 1:
                 count -= 1
                 rest = np.arange(ends[count], rows.num_rows)
-                self._waiting.append(rows.take(pa.array(rest)))  # a slice would keep all of them
+                self._waiting.append(rows.take(pa.array(rest)))  # a slice would keep all rows in memory
                 self.bytes += self._waiting[-1].nbytes
             self._write_batches(records, ends[: count + 1], stamped, epochs, np.cumsum(sizes))
 
     def _write_batches(self, records: RecordsToWrite, ends: Ints, stamped: Bools, epochs: Ints, filled: Ints) -> None:
-        """A few megabytes at a time: encoded bytes are still in the cache when it writes them."""
+        """Write batches, a few megabytes at a time, so that encoded bytes are in the cache when it writes them."""
         for first, stop in _pieces(ends, filled):
             begin, end = ends[first:stop], ends[first + 1 : stop + 1]
             count = len(begin)
@@ -192,12 +191,12 @@ class PartitionWriter:
 
 
 def _joined(waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The same rows as one batch, or as some where one cannot hold them: 2 GiB of keys or values."""
+    """The rows as one batch, or as several if one batch cannot hold them: it has up to 2 GiB of keys or values."""
     return pa.Table.from_batches(waiting).combine_chunks().to_batches() if waiting else []
 
 
 def _apart(records: RecordsToWrite, stamped: Bools, epochs: Ints) -> Bools:
-    """Records before which a batch ends: a batch has one leader epoch, one type of timestamp, and one time of its append."""
+    """Records that must begin a batch, because a batch has one leader epoch, one timestamp type and one append time."""
     apart = np.zeros(len(stamped), np.bool_)
     times = records.timestamp
     apart[1:] = (epochs[1:] != epochs[:-1]) | (stamped[1:] != stamped[:-1]) | (stamped[1:] & (times[1:] != times[:-1]))
@@ -205,21 +204,21 @@ def _apart(records: RecordsToWrite, stamped: Bools, epochs: Ints) -> Bools:
 
 
 def _pieces(ends: Ints, filled: Ints) -> Iterator[tuple[int, int]]:
-    """Runs of batches that come to about `_AT_ONCE` together."""
+    """Ranges of batches of about `_AT_ONCE` bytes."""
     if len(ends) > 1:
         pieces = filled[ends[1:] - 1] // _AT_ONCE
         yield from pairwise([0, *(np.flatnonzero(np.diff(pieces)) + 1).tolist(), len(pieces)])
 
 
 class _Batches(NamedTuple):
-    """Of each batch what indexes say."""
+    """The values of each batch that indexes need."""
 
     first: Ints
     """offset"""
     last: Ints
     """offset"""
     latest: Ints
-    """timestamp [ms since epoch]"""
+    """largest timestamp [ms since epoch]"""
     epoch: Ints
 
     @classmethod
@@ -257,7 +256,7 @@ class _Segment:
         return stream
 
     def room(self, places: Ints, last: Ints) -> int:
-        """How many of the batches that begin at ``places`` it takes; one at least while it is empty."""
+        """The number of batches, which begin at ``places``, that fit; at least one if the segment is empty."""
         ends = places[1:] - places[0]
         fitting = int(np.searchsorted(ends, self._write.segment_bytes - self._size, "right"))
         fitting = min(fitting, int(np.searchsorted(last - self._base, LARGEST_DELTA, "right")))
@@ -297,7 +296,7 @@ class _Segment:
 def empty_segment(
     write: LogWrite, staging: Staging, names: tuple[str, int, int], base: int, last: int | None, epoch: int
 ) -> StagedSegment:
-    """A segment without records: an empty batch that holds the offset ``last`` or, where that is None, no bytes at all."""
+    """A segment without records: an empty batch with the offset ``last``, or no bytes if ``last`` is None."""
     segment = _Segment(write, staging, names, base)
     if last is not None:
         batches = _Batches(*(np.array([number]) for number in (last, last, NO_TIMESTAMP, epoch)))
@@ -307,7 +306,7 @@ def empty_segment(
 
 
 def empty_batch(offset: int, epoch: int) -> bytes:
-    """A batch that holds an offset and no record, as Kafka's cleaner leaves one where all records of a batch have gone."""
+    """A batch with an offset and no record, as Kafka's cleaner leaves it after it has removed all records."""
     numbers = dict.fromkeys(
         ("base_timestamp", "max_timestamp", "producer_id", "producer_epoch", "base_sequence"), -1
     ) | {

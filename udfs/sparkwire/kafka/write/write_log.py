@@ -1,4 +1,4 @@
-"""What a write to `kafka_log` does, on the tasks and on the driver: segments, and versions of partitions from them."""
+"""Write to `kafka_log`: tasks write segments, and the driver makes new versions of partitions from them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA
-from sparkwire.kafka.write.log_ends import LogEnds, standing_segments, with_ends
+from sparkwire.kafka.write.log_ends import LogEnds, existing_segments, with_ends
 from sparkwire.kafka.write.segment_writer import INDEXES, SNAPSHOT, PartitionWriter, StagedSegment
 from sparkwire.kafka.write.write_options import ERROR, LARGEST_OFFSET, LogWrite, write_of
 from sparkwire.kafka.write.write_rows import by_partition, rows_of
 
 EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"
-"""what a replaced partition keeps: the id of its topic"""
+"""the file with the topic's id, which a replaced partition keeps"""
 
 _MOST_OPEN: Final = 100
-"""segments that a task has open"""
+"""largest number of segments that a task has open"""
 _WAITING: Final = 8 << 20
-"""size of waiting rows at which to write them [bytes]"""
+"""size of pending rows at which a task writes them [bytes]"""
 
 Epochs = Sequence[tuple[int, int]]
 
@@ -47,19 +47,19 @@ __all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
 
 
 class PartitionEnd(NamedTuple):
-    """What a partition's directory has."""
+    """The end of a partition's existing log, and its files."""
 
     gone: frozenset[str]
-    """those of its files that do not stay"""
+    """files that do not stay"""
     next: int | None = None
-    """the offset after its last one; None where it has no segment"""
+    """the offset after its last offset; None if it has no segment"""
     epochs: Epochs = ()
     has_producers: bool = False
-    """whether a broker knows of producers at its end, as far as its newest snapshot and what follows that tell"""
+    """whether producers exist at its end, according to its newest snapshot and the batches after it"""
 
 
 def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
-    """Begin a job, before any task runs; ValueError where a broker is running on the directory, and as `jobs.begin`."""
+    """Begin a job, before any task runs; ValueError if a broker is running on the directory, and as in `jobs.begin`."""
     folder = Folder(write.path)
     _reject_broker(write, folder)
     jobs.begin(folder, job, ".log", write.overwrite, owner)
@@ -77,7 +77,7 @@ def is_locked(folder: Folder) -> bool:
     path = Path(folder.full(".lock"))
     if not folder.is_local or os.name != "posix" or not path.exists():
         return False
-    import fcntl  # which other systems do not have
+    import fcntl  # only on Unix
 
     with path.open("rb+") as file:
         try:
@@ -90,9 +90,9 @@ def is_locked(folder: Folder) -> bool:
 def write_rows(
     write: LogWrite, batches: Iterable[pa.RecordBatch], job: str, attempt: str, task: int
 ) -> list[StagedSegment]:
-    """The segments that one try of a task writes, none of them under its name yet.
+    """Write the segments of one attempt of a task, without their final names.
 
-    ValueError if a row is invalid, or another job writes to its partition.
+    ValueError if a row is invalid, or another job writes to the partition.
     """
     staging = Staging(Folder(write.path), job, attempt)
     writers = _Writers(write, staging, task)
@@ -110,7 +110,7 @@ def write_rows(
 
 
 class _Writers:
-    """Those of a task's partitions: so many files are open, and so many rows wait, however many partitions there are."""
+    """The writers of a task's partitions. They limit the number of open files and the size of pending rows."""
 
     def __init__(self, write: LogWrite, staging: Staging, task: int) -> None:
         self._write = write
@@ -126,7 +126,7 @@ class _Writers:
             epoch = None if self._write.has_epochs else _epoch(self._write, self._staging.folder, name)
             self._all[name] = PartitionWriter(self._write, self._staging, topic, partition, self._task, epoch)
         self._open.pop(name, None)
-        self._open[name] = None  # the last one
+        self._open[name] = None  # it is now the most recently used
         if len(self._open) > _MOST_OPEN:
             oldest = next(iter(self._open))
             del self._open[oldest]
@@ -143,7 +143,7 @@ class _Writers:
 
 
 def _epoch(write: LogWrite, folder: Folder, partition: str) -> int:
-    """The leader epoch of rows without one: for appended rows, that of the rows before them."""
+    """The leader epoch for rows without one; for appended rows, the epoch of the existing rows."""
     if write.leader_epoch is not None:
         return write.leader_epoch
     known = [] if write.overwrite else _epochs(folder, partition)
@@ -164,9 +164,9 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
 
 
 def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Once | None = None) -> None:
-    """Make the new versions of partitions out of a job's segments; ``once`` as `jobs.commit`.
+    """Make new versions of partitions from a job's segments; ``once`` as in `jobs.commit`.
 
-    ValueError where offsets are there twice, among the rows or in what was there before; nothing has changed then.
+    ValueError if an offset occurs twice, in the rows or in the existing log. Then nothing is changed.
     """
     folder = Folder(write.path)
     partitions = {
@@ -179,7 +179,7 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
     def changes() -> list[Change]:
         _reject_broker(write, folder)
         staging = Staging(folder, job, "ends")
-        without_rows = ends.asked(partitions)
+        without_rows = ends.emptied(partitions)
         for name in without_rows:
             staging.lock(name)
         names = {**partitions, **dict.fromkeys(without_rows, ())}
@@ -191,7 +191,7 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
 
 
 def abort(write: LogWrite, job: str) -> None:
-    """Delete all that a job's tasks have written."""
+    """Delete all files that a job's tasks have written."""
     jobs.abort(Folder(write.path), job)
 
 
@@ -208,32 +208,32 @@ def _change(
     ends: LogEnds,
     staging: Staging,
 ) -> Change:
-    standing = _standing(write, folder, name)
+    existing = _existing_end(write, folder, name)
     if write.overwrite:
         ends.check_open(name)
-    bounds = ends.of(name, standing_segments(folder, name) if write.overwrite else ())
+    bounds = ends.of(name, existing_segments(folder, name) if write.overwrite else ())
     if write.assign:
-        first = write.starting_offset if standing.next is None else standing.next
+        first = write.starting_offset if existing.next is None else existing.next
         staged = _numbered(folder, staged, first)
     elif staged:
         staged = sorted(staged, key=lambda one: one.first)
-        _check_offsets(folder, name, standing, staged)
+        _check_offsets(folder, name, existing, staged)
         ends.check_deleted(name, staged[0].first)
-    after = None if standing.next is None else (standing.next, standing.epochs[-1][0] if standing.epochs else 0)
+    after = None if existing.next is None else (existing.next, existing.epochs[-1][0] if existing.epochs else 0)
     topic, _, partition = name.rpartition("-")
     staged = with_ends(write, staging, (topic, int(partition)), staged, bounds, after)
-    staged = _without_gaps(folder, staged, bounds.start if standing.next is None else standing.next)
+    staged = _without_gaps(folder, staged, bounds.start if existing.next is None else existing.next)
     placed = {
         file: f"{one.first:020}{suffix}"
         for one in staged
         for suffix, file in sorted(one.files.items())
-        if suffix != SNAPSHOT or not standing.has_producers
+        if suffix != SNAPSHOT or not existing.has_producers
     }
-    epochs = _joined_epochs(folder, name, [*standing.epochs, *chain.from_iterable(one.epochs for one in staged)])
-    if staged:  # an epoch that begins with the log's end a broker drops
+    epochs = _joined_epochs(folder, name, [*existing.epochs, *chain.from_iterable(one.epochs for one in staged)])
+    if staged:  # a broker removes an epoch that begins at the log's end
         epochs = [(epoch, offset) for epoch, offset in epochs if offset <= staged[-1].last]
-    gone = set(standing.gone)
-    if epochs and list(epochs) != list(standing.epochs):
+    gone = set(existing.gone)
+    if epochs and list(epochs) != list(existing.epochs):
         staging = Staging(folder, job, f"epochs-{name}")
         file, stream = staging.create(EPOCHS)
         with stream:
@@ -244,8 +244,8 @@ def _change(
     return Change(name, placed, gone)
 
 
-def _standing(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
-    """What stays of a partition, and the files that do not: all of it, or those of a last segment that has nothing in it."""
+def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
+    """The remaining end of a partition, and its files that do not stay: all files, or those of an empty last segment."""
     files = folder.names(name)
     if write.overwrite:
         return PartitionEnd(frozenset(files) - {METADATA})
@@ -298,10 +298,10 @@ def _names_producers(folder: Folder, log: str) -> bool:
     return False
 
 
-def _check_offsets(folder: Folder, name: str, standing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
-    if standing.next is not None and staged[0].first < standing.next:
+def _check_offsets(folder: Folder, name: str, existing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
+    if existing.next is not None and staged[0].first < existing.next:
         raise ValueError(
-            f"{folder.shown(name)} ends at offset {standing.next - 1}, but the rows to append begin with {staged[0].first}: "
+            f"{folder.shown(name)} ends at offset {existing.next - 1}, but the rows to append begin with {staged[0].first}: "
             "write only later rows, or replace the partition with mode overwrite"
         )
     for before, after in pairwise(staged):
@@ -326,7 +326,7 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
 
 
 def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> list[StagedSegment]:
-    """The segments with their offsets counted from ``first`` on, a task's after those of the tasks before."""
+    """The segments with their offsets counted from ``first`` on, in the order of tasks."""
     numbered, start = [], first
     for _, some in groupby(staged, key=lambda one: one.task):
         shift = start
@@ -345,9 +345,9 @@ def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> li
 
 
 def _without_gaps(folder: Folder, staged: Sequence[StagedSegment], end: int | None) -> list[StagedSegment]:
-    """The segments, each named by the offset after the one before, as a broker rolls them, if not by its first record's.
+    """The segments, each named by the offset after the previous segment, like the segments that a broker rolls.
 
-    Tiered storage looks an offset up by these names: in a gap between two segments it would find nothing, and wait.
+    Tiered storage finds offsets by these names. It would wait for an offset in a gap between two segments.
     """
     result = []
     for one in staged:
@@ -370,7 +370,7 @@ def _shift_index(folder: Folder, name: str, layout: np.dtype[Any], by: int) -> N
 
 
 def _shift(folder: Folder, name: str, shift: int) -> None:
-    """Add to the offset of each batch of a segment; no checksum covers it, and indexes count from the segment's own."""
+    """Add ``shift`` to the offset of each batch of a segment. No checksum covers it, and indexes have relative offsets."""
     if folder.is_local:
         with Path(folder.full(name)).open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
             _shift_batches(mapped, shift)

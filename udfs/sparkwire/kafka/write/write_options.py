@@ -1,4 +1,4 @@
-"""The options of a write to `kafka_log`, and the columns that it takes."""
+"""The options and columns of a write to `kafka_log`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ KEEP, ASSIGN = "keep", "assign"
 APPEND, ERROR = "append", "error"
 LARGEST_OFFSET: Final = 2**63 - 2
 LARGEST_END: Final = LARGEST_OFFSET + 1
-"""the offset after it"""
+"""the offset after `LARGEST_OFFSET`"""
 MAX_MESSAGE_BYTES: Final = 1_048_588
-"""a topic's default of `max.message.bytes`"""
+"""default of a topic's `max.message.bytes`"""
 _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -54,7 +54,7 @@ def _number(least: int, most: int) -> options.Parse:
 
 
 def _offsets(value: str) -> dict[str, int]:
-    """An offset of every partition, under the name ``""``, or one by partition, as Spark's Kafka source takes them."""
+    """One offset for every partition, under the key ``""``, or an offset by partition, as in Spark's Kafka source."""
     what = f'an offset from 0 to {LARGEST_END}, or {{"topic": {{"0": offset}}}} by partition'
     try:
         document = json.loads(value)
@@ -143,7 +143,7 @@ WRITE_OPTIONS: Final = (
 
 
 class LogWrite(NamedTuple):
-    """What to write, and how."""
+    """The options of a write, and facts about its rows."""
 
     path: str
     topic: str | None
@@ -154,7 +154,7 @@ class LogWrite(NamedTuple):
     index_interval_bytes: int
     leader_epoch: int | None
     has_epochs: bool
-    """whether each row says its own"""
+    """whether each row has a leader epoch"""
     assign: bool
     starting_offset: int
     log_append_time: bool | None
@@ -165,24 +165,24 @@ class LogWrite(NamedTuple):
     source: Origin | None
     """the source of the rows, if known"""
     is_source_named: bool
-    """whether the user has named it: then the job writes all of its partitions"""
+    """whether the user has named the source; then the job writes all its partitions"""
     starts: Mapping[str, int] | None
-    """where logs start at the latest, by partition, ``""`` for every one"""
+    """largest start offset of logs, by partition; ``""`` for all partitions"""
     ends: Mapping[str, int] | None
-    """where they end at the earliest: the same"""
+    """smallest end offset of logs, by partition; ``""`` for all partitions"""
     committed: bool
-    """whether all rows of transactions are of committed ones"""
+    """whether all transactional rows are of committed transactions"""
 
 
 def is_topic(name: str) -> bool:
-    """Whether Kafka takes a topic of this name."""
+    """Whether Kafka accepts a topic with this name."""
     return bool(_LEGAL_TOPIC.fullmatch(name)) and name not in (".", "..")
 
 
 def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> LogWrite:
-    """Read the options of a write of rows with these columns.
+    """Read the options of a write; ``schema`` has the rows' columns.
 
-    ValueError where an option or a column is wrong, or one is missing.
+    ValueError if an option or a column is wrong or missing.
     """
     o = options.parsed(NAME, WRITE_OPTIONS, given)
     names = _checked(schema)
@@ -214,7 +214,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
 
 
 def _source(o: Mapping[str, Any], read: Origin | None, overwrite: bool, assign: bool) -> Origin | None:
-    """The log whose ends count. Appended rows, and rows with new offsets, have none, unless the user names one."""
+    """The log whose start and end count. For appended rows and rows with new offsets, only a log that the user names."""
     if o["sourcePath"]:
         return Origin((o["sourcePath"],))
     whole = overwrite or o["ifExists"] == ERROR
@@ -239,18 +239,18 @@ _TAKEN: Final = {
     "headers": ((pa.types.is_list,), "ARRAY<STRUCT<key STRING, value BINARY>>"),
     "partition_leader_epoch": (_INTEGERS, "INT"),
 }
-"""the columns written, with the types that each may have"""
-JUDGED: Final = ("error", "is_control", "is_transactional", HIDDEN)
-"""columns that say whether you may write a row as a record"""
-IGNORED: Final = (frozenset(COLUMNS[RECORDS]) | frozenset(ON_REQUEST)) - set(_TAKEN) - set(JUDGED)
-"""the other columns of `kafka_log`: where and how it found a record"""
+"""the columns to write, with the allowed types of each"""
+CHECKED: Final = ("error", "is_control", "is_transactional", HIDDEN)
+"""columns that determine whether a row may become a record"""
+IGNORED: Final = (frozenset(COLUMNS[RECORDS]) | frozenset(ON_REQUEST)) - set(_TAKEN) - set(CHECKED)
+"""the other columns of `kafka_log`, which describe where a record was read"""
 
 
-_NAMES: Final = {name.lower(): name for name in (*_TAKEN, *JUDGED, *IGNORED)}
+_NAMES: Final = {name.lower(): name for name in (*_TAKEN, *CHECKED, *IGNORED)}
 
 
 def column_names(schema: pa.Schema) -> list[str]:
-    """The names of the columns, in any case, as the format has them; ValueError where one is unknown, or there twice."""
+    """The format's names of the columns, which may be in upper or lower case. ValueError for an unknown or repeated name."""
     for name in schema.names:
         if name.lower() not in _NAMES:
             raise ValueError(f"{NAME} has no column {name!r} to write: it takes {', '.join(_TAKEN)}")
@@ -262,7 +262,7 @@ def column_names(schema: pa.Schema) -> list[str]:
 
 
 def _checked(schema: pa.Schema) -> list[str]:
-    """The names of the columns, each checked for its name and type."""
+    """The names of the columns, after a check of names and types."""
     names = column_names(schema)
     for name, field in zip(names, schema, strict=True):
         fit, sql = _TAKEN.get(name, ((lambda _: True,), ""))

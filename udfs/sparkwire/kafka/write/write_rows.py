@@ -1,4 +1,4 @@
-"""Rows as `kafka_log` writes them: checked, with a type for each column, those of a partition together."""
+"""Prepare rows for `kafka_log`: check them, convert their columns, and group them by partition."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LARGEST_PARTITION: Final = 2**31 - 1
 def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of Spark as `ROWS`; ValueError for a row that it cannot write, with topic, partition and offset."""
     given = dict(zip(column_names(batch.schema), batch.columns, strict=True))
-    if "timestamp_type" not in given and "timestampType" in given:  # as Spark's own Kafka source has it
+    if "timestamp_type" not in given and "timestampType" in given:  # the column of Spark's own Kafka source
         given["timestamp_type"] = _named_types(given["timestampType"])
     count = batch.num_rows
 
@@ -66,7 +66,7 @@ def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _named_types(numbers: pa.Array) -> pa.Array:
-    """Kafka's numbers of its timestamp types by name; -1 is that of a record without a timestamp."""
+    """The names of Kafka's timestamp types; -1 stands for a record without a timestamp."""
     numbers = numbers.cast(pa.int64())
     names = [None, *TIMESTAMP_TYPES]
     known = pc.and_(pc.greater_equal(numbers, -1), pc.less(numbers, len(TIMESTAMP_TYPES)))
@@ -159,7 +159,7 @@ def reject_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
 
 
 def by_partition(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-    """The rows of each partition, in their order."""
+    """The rows of each partition, in order."""
     if not rows.num_rows:
         return
     topics = rows.column("topic").dictionary_encode()

@@ -1,4 +1,4 @@
-"""What a query looks for in records: their keys, or bytes within their values. Who does not have it becomes no row."""
+"""Search records by key, or by bytes within the value. Records that do not match become no row."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from sparkwire.kernels.text import same_bytes
 _ONES: Final = int64(0x0101010101010101)
 
 
-class Sought(NamedTuple):
-    """The same for kernels."""
+class SearchPattern(NamedTuple):
+    """A search in the form for kernels."""
 
     active: bool
     keys: Bytes
-    """one after the other"""
+    """the concatenated keys"""
     key_ends: Ints
-    """item 0 is 0"""
+    """end of each key in ``keys``; item 0 is 0"""
     prefixes: bool
     within: Bytes
     within_size: int
 
 
 class Search(NamedTuple):
-    """The search pattern; a null key or value does not match."""
+    """The search of a query. A null key or value does not match."""
 
     keys: tuple[bytes, ...] | None = None
-    """of which a record has one; None where any will do"""
+    """keys that match; None for all keys"""
     prefixes: bool = False
-    """whether a key may continue after one of them"""
+    """whether ``keys`` are prefixes"""
     within: bytes = b""
-    """what a value holds"""
+    """bytes that a value must contain"""
 
     @property
     def active(self) -> bool:
         return self.keys is not None or bool(self.within)
 
-    def sought(self) -> Sought:
+    def pattern(self) -> SearchPattern:
         keys = self.keys or ()
         ends = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        # No keys at all, as of two filters that exclude each other, are one that nobody has.
+        # Without any key, as for two contradicting filters, it uses a key that no record has.
         ends = np.array([0, 2**62]) if self.keys == () else ends
-        return Sought(
+        return SearchPattern(
             self.active, _bytes(b"".join(keys)), read_only(ends), self.prefixes, _bytes(self.within), len(self.within)
         )
 
     def mask(self, key: pa.Array, value: pa.Array) -> pa.Array:
-        """Which of some records have it."""
+        """Which records match."""
         matches = pa.repeat(True, len(key))
         if self.keys is not None and self.prefixes:
             matches = functools.reduce(pc.or_, (pc.starts_with(key, one) for one in self.keys))
@@ -68,12 +68,12 @@ def _bytes(content: bytes) -> Bytes:
     return read_only(np.frombuffer(content or b"\0", np.uint8))
 
 
-ANYTHING: Final = Search().sought()
+ANYTHING: Final = Search().pattern()
 
 
 @kernel
-def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int, pattern: Sought) -> bool:
-    """Whether a record has the target; sizes are negative for null."""
+def matches_pattern(data: Bytes, key: int, key_size: int, value: int, value_size: int, pattern: SearchPattern) -> bool:
+    """Whether a record matches; sizes are negative for null."""
     count = pattern.key_ends.size - 1
     matches = count == 0
     for k in range(count):
@@ -88,12 +88,12 @@ def has_sought(data: Bytes, key: int, key_size: int, value: int, value_size: int
 
 @kernel
 def _holds(data: Bytes, start: int, size: int, within: Bytes, within_size: int) -> bool:
-    """Whether ``data[start : start + size]`` has all of ``within``, one after the other."""
+    """Whether ``data[start : start + size]`` contains ``within``."""
     pos, last = int64(start), int64(start + size - within_size)
     lead = int64(u8(within, 0)) * _ONES
     while pos <= last:
         if last - pos >= 8:
-            # A byte that is zero borrows from its high bit; a false alarm costs a look.
+            # A zero byte borrows from its high bit. A false positive only costs the comparison below.
             differs = i64(data, pos, True) ^ lead
             if (differs - _ONES) & ~differs & (_ONES << 7) == 0:
                 pos += 8
