@@ -1,4 +1,4 @@
-"""Databus: headers to columns, checksums, against struct and zlib and against reading the bytes at all."""
+"""Databus: headers to columns, and checksums, compared with struct and zlib, and with only reading the bytes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from sparkwire.kernels import Bytes, FieldPlace, field_reader, kernel
 
 EVENTS = 2_000_000
 IN_CACHE = 4_000
-TIMES = 100  # that each round goes over the events in the cache
+TIMES = 100  # passes over the events in the cache in each round
 SIZE = 260  # [bytes]
-STRUCT_EVENTS = 50_000  # of which the struct loop reads, and its time is scaled: it takes seconds
+STRUCT_EVENTS = 50_000  # events that the struct loop reads; its time is scaled, because it is slow
 _HEADER = struct.Struct(">bIiHqhhqh16sIq")
 
 
 def events(n: int) -> pa.Array:
-    """``n`` sound V1 events of ``SIZE`` bytes with LONG keys, no two alike."""
+    """``n`` different valid V1 events of ``SIZE`` bytes with LONG keys."""
     rng = np.random.default_rng(7)
     rows = rng.integers(0, 256, (n, SIZE), np.uint8)
     rows[:, 0] = 0
@@ -70,14 +70,14 @@ def struct_checked(data: memoryview, n: int) -> int:
 
 
 def into_columns(column: pa.Array, check: bool) -> Callable[[], object]:
-    """The kernel alone, into columns that are there already."""
+    """The kernel without allocation: it writes to existing columns."""
     events = Events(column, check=True)
     header = events.header
     fields = tuple(header.fields.values())
     return lambda: read_headers(events.data, events.offsets, check, header.variants, fields, header.crcs, header.checks)
 
 
-# Of the fields the first byte alone is read, but all columns are written.
+# It reads only the first byte of each event, but writes all columns.
 _write_all = field_reader(
     [(FieldPlace(0, 1, True, False), *[None] * (len({*layout.V1.places, *layout.V2.places}) - 1))]
 )
@@ -85,7 +85,7 @@ _write_all = field_reader(
 
 @kernel
 def write_columns(data: Bytes, variants: npt.NDArray[np.int8], fields: tuple[npt.NDArray[Any], ...]) -> None:
-    """What into_columns writes, with next to nothing read."""
+    """Writes the same columns as into_columns, but reads almost nothing."""
     for row in range(variants.size):
         variants[row] = 1
         _write_all(data, row * SIZE, SIZE, 0, fields, row)
@@ -130,7 +130,7 @@ def memory_rows() -> list[Row]:
 
 
 def cache_rows() -> list[Row]:
-    """Four thousand events that stay in the cache, the kernel alone."""
+    """Four thousand events that stay in the cache, only the kernel."""
     column = events(IN_CACHE)
     words = np.frombuffer(column.buffers()[2], np.uint64)
     fill, check, write = into_columns(column, check=False), into_columns(column, check=True), columns_alone(column)

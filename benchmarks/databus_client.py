@@ -1,4 +1,4 @@
-"""The Databus client: dispatching against the original's dispatcher as a loop over struct, and groups, windows, rows."""
+"""The Databus client: dispatching compared with the Java dispatcher as a loop over struct; groups, windows, rows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbac
 from sparkwire.databus.client.buffer import split
 
 EVENTS = 400_000
-LOOPED = 40_000  # events of the loop, whose time is scaled
+LOOPED = 40_000  # events that the loop reads; its time is scaled
 WINDOW = 1_000  # data events of a window
 VALUE = 200  # [bytes]
 LARGE = 10_000_000  # data events of one window
-CHUNK = 100_000  # data events of it in one response
+CHUNK = 100_000  # data events of that window in one response
 HEADER = 61  # [bytes]
 SMALL_WINDOWS = 1_000_000
-STREAMS, STREAM = 16, 100_000  # in Spark, data events of each
+STREAMS, STREAM = 16, 100_000  # in Spark: streams, and data events of each
 _HEADER = struct.Struct(">bIihqhhqh16sI")
 _KEY = struct.Struct(">q")
 
@@ -46,7 +46,7 @@ def wire(scn: int, source: int, key: int, value: bytes) -> bytes:
 
 @cache
 def stream(events: int, window: int, size: int = VALUE) -> bytes:
-    """Windows of two sources; every data event is one of 997, so that it is made in no time."""
+    """Windows of two sources. Data events repeat 997 different ones, so that generating them is fast."""
     made = {source: [wire(7, source, k, bytes([k % 251]) * size) for k in range(997)] for source in (40, 41)}
     parts = []
     for scn, first in enumerate(range(0, events, window)):
@@ -59,18 +59,18 @@ def stream(events: int, window: int, size: int = VALUE) -> bytes:
 
 
 class Nothing(Consumer):
-    """Does nothing, in every callback."""
+    """A consumer whose callbacks do nothing."""
 
 
 class Empty(Consumer):
-    """Overrides `on_data_event`, and does nothing there: every event is handed over."""
+    """A consumer that overrides `on_data_event` and does nothing there, so that it gets every event."""
 
     def on_data_event(self, event: DataEvent) -> Result:
         return Result.SUCCESS
 
 
 class LoopEvent:
-    """What the loop hands over: the header's fields."""
+    """The header's fields, which the loop passes."""
 
     __slots__ = ("fields", "key", "value")
 
@@ -79,7 +79,7 @@ class LoopEvent:
 
 
 def loop(data: bytes, consumer: Any) -> int:
-    """The original's dispatcher for the happy path, an event at a time: scan with both checksums, states, callbacks."""
+    """The Java dispatcher without errors, an event at a time: scan with both checksums, states, callbacks."""
     view, at, source, opened, seen = memoryview(data), 0, None, False, 0
     unpack, crc32 = _HEADER.unpack_from, zlib.crc32
     while at < len(data):
@@ -146,7 +146,7 @@ def small_windows() -> Iterator[Row]:
 
 
 def large_windows() -> Iterator[Row]:
-    """One window of 10 M events against one of 1 M: time by the event, and what a process takes at its peak."""
+    """One window of 10 M events compared with one of 1 M: time for each event, and peak memory of a process."""
     chunk = large_chunk()
 
     def run(events: int) -> Callable[[], None]:
@@ -164,18 +164,18 @@ def large_windows() -> Iterator[Row]:
 
 
 def large_chunk() -> bytes:
-    """Data events of a window that goes on."""
+    """Data events of a window that continues."""
     return stream(CHUNK, CHUNK, 8)[: CHUNK * (HEADER + 8)]
 
 
 def peak_of(events: int) -> int:
-    """In a process of its own [MiB]."""
+    """Peak memory in a separate process [MiB]."""
     code = f"from benchmarks.databus_client import large_window_peak; print(large_window_peak({events}))"
     return int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 
 def large_window_peak(events: int) -> int:
-    """Of this process, after one window of so many events [MiB]."""
+    """Peak memory of this process after one window with ``events`` events [MiB]."""
     dispatch_chunks(events // CHUNK, large_chunk())
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) >> 10
@@ -184,11 +184,11 @@ def large_window_peak(events: int) -> int:
 def dispatch_chunks(count: int, chunk: bytes) -> None:
     outcome = dispatch((chunk for _ in range(count)), Nothing())
     assert outcome.failure is None
-    assert outcome.checkpoint is not None  # of the threshold
+    assert outcome.checkpoint is not None  # the checkpoint at the threshold
 
 
 class Waits(Consumer):
-    """Waits a millisecond for every event, as one that writes somewhere."""
+    """A consumer that waits a millisecond for every event, like one that writes to a database."""
 
     def on_data_event(self, event: DataEvent) -> Result:
         time.sleep(0.001)
@@ -212,7 +212,7 @@ def dispatch_group(data: bytes, size: int) -> None:
 
 
 def in_spark() -> Iterator[Row]:
-    """`callbacks(df)` over Parquet, a file a stream, every row written to nowhere."""
+    """`callbacks(df)` on Parquet with a file for each stream; rows go to the noop sink."""
     with local_spark() as spark:
         for window, size in ((10, 8), (1000, 200)):
             with tempfile.TemporaryDirectory() as folder:

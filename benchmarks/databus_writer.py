@@ -1,4 +1,4 @@
-"""Databus events written from fields, and as JSON, against loops over struct, zlib, json and base64."""
+"""Databus events written from fields, and as JSON, compared with loops over struct, zlib, json and base64."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from benchmarks.timing import interleave
 from sparkwire import FUNCTIONS
 
 EVENTS = 200_000
-BATCH = 10_000  # rows that Spark hands over at once
-LOOPED = 5_000  # events of the loops, whose time is scaled
+BATCH = 10_000  # rows that Spark passes at once
+LOOPED = 5_000  # events that the loops write; their time is scaled
 FIELDS = (
     *("opcode", "sequence", "physical_partition_id", "logical_partition_id", "timestamp_nanos", "src_id"),
     *("schema_id", "key_long", "value"),
@@ -71,7 +71,7 @@ def dumped(fields: Any) -> pa.Array[Any]:
 
 
 def rows() -> list[Row]:
-    """The claims about what writes Databus events."""
+    """The claims about writing Databus events."""
     column = events(EVENTS)
     everything: Any = FUNCTIONS["dbus_event"].decode(column)
     fields = pa.StructArray.from_arrays([everything.field(name) for name in FIELDS], list(FIELDS))

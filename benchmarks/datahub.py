@@ -1,4 +1,4 @@
-"""DataHub: ten fields of a message to columns, against JSON libraries; six of them in SQL, against Spark's own JSON."""
+"""DataHub: ten fields of a message to columns, compared with JSON libraries; six of them in SQL, with Spark's own JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparkwire import FUNCTIONS
 from sparkwire.core.builders import Accessor
 
 MESSAGES = 100_000
-BATCH = 10_000  # rows, as Spark hands them over
+BATCH = 10_000  # rows that Spark passes at once
 IN_SQL = 1_000_000
 FIELDS = {
     "op": "payload.op",
@@ -35,7 +35,7 @@ FIELDS = {
     "after": "payload.after.dataColumn",
     "version": "version",
 }
-SIX = ("op", "sequence_id", "event_time_ms", "table", "before", "after")  # what it takes to apply a change
+SIX = ("op", "sequence_id", "event_time_ms", "table", "before", "after")  # fields that are needed to apply a change
 SCHEMA = """
     payload STRUCT<op STRING, sequenceId STRING, timestamp STRUCT<eventTime BIGINT>,
                    before STRUCT<dataColumn STRING>, after STRUCT<dataColumn STRING>>,
@@ -44,7 +44,7 @@ SCHEMA = """
 
 
 def messages(n: int) -> pa.Array:
-    """``n`` sound messages of about 550 bytes, of four tables, no two alike."""
+    """``n`` different valid messages of about 550 bytes, of four tables."""
     return pa.array((message(i) for i in range(n)), pa.binary())
 
 
@@ -85,12 +85,12 @@ def ten(batch: pa.Array) -> list[pa.Array]:
 
 
 def with_library(read: Callable[[bytes], list[Any]], blobs: list[bytes]) -> list[pa.Array]:
-    """The ten columns, out of ten values a message."""
+    """The ten columns, from ten values of each message."""
     return [pa.array(values) for values in zip(*map(read, blobs), strict=True)]
 
 
 def libraries() -> Iterator[tuple[str, Callable[[bytes], list[Any]]]]:
-    """JSON libraries, as readers of the ten values: the standard library's, and what else is installed."""
+    """JSON libraries as readers of the ten values: the standard library's, and other installed ones."""
     yield "json", reader(json.loads, json.dumps)
     with suppress(ImportError):
         orjson = importlib.import_module("orjson")
@@ -99,7 +99,7 @@ def libraries() -> Iterator[tuple[str, Callable[[bytes], list[Any]]]]:
         msgspec = importlib.import_module("msgspec")
         yield "msgspec", reader(msgspec.json.decode, msgspec.json.encode)
     with suppress(ImportError):
-        # Its objects are views: nothing becomes Python that is not asked for, and an image stays text.
+        # Its objects are views: only the selected values become Python objects, and an image stays text.
         yield "pysimdjson", reader(importlib.import_module("simdjson").Parser().parse, lambda image: image.mini)
 
 
@@ -148,7 +148,7 @@ def sql_rows() -> list[Row]:
         spark.read.parquet(path).createOrReplaceTempView("messages")
         runs = {name: discarded(spark.sql(sql)) for name, sql in queries().items()}
         ours = runs.pop("ours")
-        # Apart, and each once before it is timed: the slower one would let the workers of the other lie idle.
+        # Separately, and each once before its timing: else the workers of the faster one would become idle.
         by_path, by_schema = (
             interleave({"ours": ours, name: runs[name]}, rounds, warm=1)
             for name, rounds in (("get_json_object", 3), ("from_json", 7))
@@ -161,7 +161,7 @@ def sql_rows() -> list[Row]:
 
 
 def queries() -> dict[str, str]:
-    """Six fields as SELECTs, by three means."""
+    """Six fields as SELECTs, in three ways."""
     text = "CAST(blob AS STRING)"
     return {
         "ours": f"SELECT {', '.join(f'datahub_{field}(blob)' for field in SIX)} FROM messages",

@@ -1,4 +1,4 @@
-"""DataHub's writer against JSON libraries that write the same messages, one by one."""
+"""DataHub's writer compared with JSON libraries that write the same messages, one by one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from benchmarks.timing import interleave
 from sparkwire import FUNCTIONS
 
 MESSAGES = 50_000
-LOOPED = 5_000  # of which the libraries write, their time is scaled
-AT_LEAST = {"json": 3.0, "msgspec": 0.5, "orjson": 0.5}  # the last two get trees that took far longer to build
+LOOPED = 5_000  # messages that the libraries write; their time is scaled
+AT_LEAST = {
+    "json": 3.0,
+    "msgspec": 0.5,
+    "orjson": 0.5,
+}  # the last two get finished trees, which take far longer to build
 
 
 def encoders() -> Iterator[tuple[str, Callable[[Any], bytes]]]:
-    """JSON libraries, those that are installed."""
+    """The installed JSON libraries."""
     yield "json", lambda tree: json.dumps(tree, separators=(",", ":"), ensure_ascii=False).encode()
     with suppress(ImportError):
         yield "msgspec", importlib.import_module("msgspec.json").Encoder().encode
@@ -28,7 +32,7 @@ def encoders() -> Iterator[tuple[str, Callable[[Any], bytes]]]:
 
 
 def rows() -> list[Row]:
-    """The claims about DataHub's writer; the libraries get trees of Python objects that are there already."""
+    """The claims about DataHub's writer; the libraries get existing trees of Python objects."""
     blobs = messages(MESSAGES)
     changes = FUNCTIONS["datahub_change"].decode(blobs)
     trees = [json.loads(blob) for blob in blobs[:LOOPED].to_pylist()]

@@ -1,4 +1,4 @@
-"""Files as tables: `kafka_log` and `databus` against the same files as cells, and against Parquet of what is in them.
+"""Files as tables: `kafka_log` and `databus` compared with the same files as values, and with Parquet of the same rows.
 
 The files are made once, in a directory that goes with the run; where there are many of one content, they are one under many
 names. What `cp` takes is measured beside, and what Spark takes for as many rows of a source that decodes nothing. All read
@@ -29,14 +29,14 @@ from sparkwire.kafka.files import kafka_log
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
-TASK = 544 << 20  # what one task reads, whoever reads: of 1 GB two, one for each core [bytes]
+TASK = 544 << 20  # size that one task reads in every query: two tasks for 1 GB, one for each core [bytes]
 SEGMENTS = 2
 SOUGHT = "key00042"
-"""one record of each cell"""
+"""one record of each value"""
 CORES = 2
-EVENTS = 250_000  # of a file
-EVENT_FILES = 16  # of one content
-DIGITS = 19  # of nearly all their keys
+EVENTS = 250_000  # events of a file
+EVENT_FILES = 16  # files with the same content
+DIGITS = 19  # number of digits of nearly all keys
 RECORDS = "SELECT count(*), sum(length(r.value)) FROM cells LATERAL VIEW inline(kafka_records(content)) r"
 FUNCTIONS = (
     "SELECT count(dbus_opcode(value)), count(dbus_sequence(value)), count(dbus_src_id(value)), count(dbus_key(value))"
@@ -102,7 +102,7 @@ def kafka_rows(spark: SparkSession, folder: Path) -> list[Row]:
         above(f"{work}records of a key, a core", rates, "GB/s", 2),
         faster(f"{work}records of a key", times["sought"], "a filter in Spark", times["filtered"], 4, size, "B"),
         above("100 B records, offset, key, value, a core", records, "M records/s", 3),
-        # What is left of a query when nothing is read or decoded: no source in Python can be faster.
+        # A query that reads and decodes nothing: no source in Python can be faster.
         no_slower(f"{work}offset, key, value", value, "as many constant rows", times["constant value"], 1.5),
         no_slower(f"{work}offset, key", times["key"], "as many constant rows", times["constant key"], 2),
         no_slower(f"{work}rows => batches", times["batches"], "one constant row", times["constant row"], 2),
@@ -130,7 +130,7 @@ def write_files(folder: Path) -> tuple[int, int, str, int]:
 
 
 def write_segment(folder: Path, cell: bytes, records: int, times: int) -> Path:
-    """A segment that repeats the batches of ``cell`` with offsets that go on, and its index."""
+    """A segment that repeats the batches of ``cell`` with continuing offsets, and its index."""
     folder.mkdir(parents=True)
     path, begins = folder / f"{0:020}.log", []
     at = 0
@@ -149,7 +149,7 @@ def write_segment(folder: Path, cell: bytes, records: int, times: int) -> Path:
 
 
 def write_parquet(spark: SparkSession, segments: str, folder: Path) -> None:
-    """What is asked for of the segments, as Parquet keeps it, not compressed."""
+    """The selected columns of the segments as uncompressed Parquet."""
     frame = spark.read.format("kafka_log").option("columns", "offset, key, value").load(segments)
     frame.write.option("compression", "none").parquet(f"{folder}/parquet")
 
@@ -157,7 +157,7 @@ def write_parquet(spark: SparkSession, segments: str, folder: Path) -> None:
 def totals(
     spark: SparkSession, path: str, columns: str, total: str, where: str = "true", **options: str
 ) -> Callable[[], object]:
-    """A query that looks at every row of the chosen columns."""
+    """A query that reads every row of the selected columns."""
 
     def run() -> object:
         reader = spark.read.format("kafka_log").options(columns=columns, maxSplitBytes=str(TASK), **options)
@@ -167,7 +167,7 @@ def totals(
 
 
 def found_of(path: str, key: str) -> int:
-    """The same rows as a search in Spark gives, in this process."""
+    """The rows of a search in Spark, read in this process."""
     query = kafka_log.query({"path": path, "columns": "offset, key, value", "key": key})
     return sum(batch.num_rows for task in kafka_log.plan(query) for batch in kafka_log.read(query, task))
 

@@ -1,4 +1,4 @@
-"""Files as tables, many and large: seeks, memory, ten times as much, and what a stream makes of the same.
+"""Files as tables, many and large: seeks, memory, ten times as many bytes, and the same as a stream.
 
 Ten partitions are one segment under ten names. The largest file is a real one.
 """
@@ -25,8 +25,8 @@ from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 
 PARTITIONS = 10
-LARGE = 8  # times the segment in one file
-VALUE = 1024  # of a row of the identity source [bytes]
+LARGE = 8  # number of copies of the segment in one file
+VALUE = 1024  # size of a row of the identity source [bytes]
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 OFFSETS = "SELECT max(offset) FROM {} WHERE partition = 7 AND offset = 77777"
 
@@ -43,7 +43,7 @@ def rows() -> list[Row]:
 
 
 def write_files(folder: Path) -> None:
-    """A segment of 1 GB under ten names, an empty one, and one of eight times the bytes."""
+    """A segment of 1 GB under ten names, an empty one, and one with eight times the bytes."""
     cell, records = log(CELL, 1000)
     first = write_segment(folder / "broker" / "orders-0", cell, records, CELLS)
     for k in range(1, PARTITIONS):
@@ -109,7 +109,7 @@ def scale_rows(spark: SparkSession, folder: Path) -> list[Row]:
 
 
 def _without(whole: Timing, start: Timing) -> Timing:
-    """What is left of a query without its start."""
+    """The time of a query without its start."""
     return Timing(tuple(taken - start.median for taken in whole.samples))
 
 
@@ -122,19 +122,19 @@ def batch(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
 
 
 def stream(spark: SparkSession, path: str, columns: str) -> Callable[[], object]:
-    """All there is as a stream that begins anew each time."""
+    """All rows, as a stream that begins again each time."""
 
     return lambda: run_stream(spark.readStream.format("kafka_log").option("columns", columns).load(path))
 
 
 def constant_stream(spark: SparkSession) -> Callable[[], object]:
-    """What Spark takes to start a stream over a source in Python, and to end it."""
+    """The time in which Spark starts and stops a stream over a source in Python."""
     options = {"ddl": "offset BIGINT", "tasks": 1, "batches": 1, "rows": 1, "keySize": 0, "valueSize": 0}
     return lambda: run_stream(spark.readStream.format("constant_rows").options(**options).load())
 
 
 def run_stream(frame: DataFrame) -> None:
-    """All there is, to nowhere."""
+    """All rows, to the noop sink."""
     with tempfile.TemporaryDirectory() as checkpoint:
         writer = frame.writeStream.format("noop").option("checkpointLocation", checkpoint)
         writer.trigger(availableNow=True).start().awaitTermination()
@@ -144,7 +144,7 @@ def run_stream(frame: DataFrame) -> None:
 
 
 def memory_rows(spark: SparkSession, folder: Path) -> list[Row]:
-    """The largest worker after reading by a source that decodes nothing, then by ours a file and one eight times as long.
+    """The largest worker after reading with a source that decodes nothing, then with ours a file and one eight times as long.
 
     A worker's peak only grows, so what comes first needs the least.
     """
@@ -177,20 +177,20 @@ def worker_peak() -> float:
             if b"pyspark.daemon" in (process / "cmdline").read_bytes() and _is_ours(int(process.name)):
                 status = (process / "status").read_text()
                 peaks.append(next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")))
-        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        except (FileNotFoundError, ProcessLookupError):  # the process has ended
             continue
     return max(peaks) / 1024
 
 
 def _is_ours(process: int) -> bool:
-    """Whether this process is an ancestor."""
+    """Whether this process is an ancestor of the worker."""
     while process > 1 and process != os.getpid():
         process = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
     return process == os.getpid()
 
 
 class Identity(DataSource):  # type: ignore[misc]  # PySpark is not typed
-    """Blocks of a file as rows of `VALUE` bytes: what any source of the same bytes costs."""
+    """A source that returns blocks of a file as rows of `VALUE` bytes: the least time for any source of these bytes."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,4 +1,4 @@
-"""Kafka: log bytes to columns against aiokafka and kafka-python, codecs against the library's own time, single messages."""
+"""Kafka: log bytes to columns compared with aiokafka and kafka-python, codecs with the library's own time; messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MESSAGE_COLUMNS = (
 )  # fmt: skip
 PER_BATCH = 100
 LOG_BYTES = 8 << 20
-PEER_BYTES = 2 << 20  # of which the peers read, and their time is scaled
+PEER_BYTES = 2 << 20  # bytes that the peers read; their time is scaled
 PYTHON_BYTES = 1 << 18
 MESSAGES = 500_000
 _WORDS = ("alice", "bob", "carol", "view", "purchase", "search", "add_to_cart", "SKU-1234", "amount")
@@ -55,7 +55,7 @@ def values(size: int, count: int = 4000) -> list[bytes]:
 
 
 def log(total: int, size: int, codec: int = 0, pool: Sequence[bytes] = ()) -> tuple[bytes, int]:
-    """About ``total`` bytes of batches of 100 records before compression, and how many records they have."""
+    """Batches of 100 records with about ``total`` bytes before compression, and their number of records."""
     out, offset, pool = bytearray(), 0, pool or values(size)
     while offset * (size + 20) < total:
         builder = DefaultRecordBatchBuilder(
@@ -101,7 +101,7 @@ def aiokafka_columns(data: bytes) -> list[pa.Array]:
 
 
 def kafka_python_iterates(data: bytes) -> int:
-    """Checksum, key and value of every record touched, nothing kept."""
+    """Read checksum, key and value of every record, and keep nothing."""
     total = 0
     records = PythonMemoryRecords(data)
     while (batch := records.next_batch()) is not None:
@@ -113,7 +113,7 @@ def kafka_python_iterates(data: bytes) -> int:
 
 
 def library_calls(data: bytes) -> Callable[[], None]:
-    """What the codec library has to do for these payloads, and nothing else: its calls, with everything ready."""
+    """Only the calls of the codec library for these payloads, with prepared arguments."""
     calls: list[tuple[Callable[[memoryview, memoryview], int], memoryview, memoryview]] = []
     source = binary_of(pa.array([data], pa.binary()))
     whole = source.data.data
@@ -125,7 +125,7 @@ def library_calls(data: bytes) -> Callable[[], None]:
         for i, codec in enumerate(payloads.codec):
             blocks = slice(first, int(ends[i]))
             first = blocks.stop
-            if codec == BY_NAME["lz4"].id:  # its decoder of frames
+            if codec == BY_NAME["lz4"].id:  # the library's decoder of frames
                 out = memoryview(bytearray(int(planned.room[blocks].sum())))
                 calls.append((cramjam.lz4.decompress_into, whole[payloads.first[i] : payloads.last[i]], out))
                 continue
@@ -158,7 +158,7 @@ _PLAIN = struct.Struct(">Ibbqi")
 
 
 def struct_messages(data: Sequence[Any]) -> int:
-    """The same fields by struct and zlib, a tuple a message."""
+    """The same fields with struct and zlib, a tuple for each message."""
     result = []
     for message in data:
         crc, magic, attributes, timestamp, key_size = _PLAIN.unpack_from(message)
@@ -205,7 +205,7 @@ def plain_rows(size: int, over_aiokafka: float, over_kafka_python: float) -> lis
 
 
 def codec_rows() -> list[Row]:
-    """Each codec's cost is that of the library's calls plus that of reading the same records uncompressed."""
+    """The time for each codec is the time of the library's calls plus the time for the same records uncompressed."""
     result = []
     for size in (100, 1000):
         plain, count = log(LOG_BYTES // 2, size)
@@ -240,7 +240,7 @@ def message_rows() -> list[Row]:
 
 
 def metadata_rows() -> list[Row]:
-    """A log of KRaft's metadata, of which most is changes of partitions."""
+    """A log of KRaft's metadata, mostly changes of partitions."""
     records = [
         bytes([1, 5, 1]) + struct.pack(">i16s", partition, b"sixteen bytes id")
         + bytes([2, 0, 13, 4]) + struct.pack(">iii", 1, 2, 3) + bytes([1, 4]) + struct.pack(">i", 2)

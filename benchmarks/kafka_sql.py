@@ -1,4 +1,4 @@
-"""Kafka segments in Spark SQL: a gigabyte of records in cells of 4 MB, against handing the cells through."""
+"""Kafka segments in Spark SQL: a gigabyte of records in values of 4 MB, compared with returning the values unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.timing import Timing, interleave
 
 CELL = 4 << 20  # [bytes]
 CELLS = 256
-FEW = 32  # cells after which the memory of workers is looked at first
+FEW = 32  # values after which the memory of workers is first measured
 RECORDS = """
     SELECT offset, timestamp, length(key), length(value)
     FROM {view} s LATERAL VIEW inline(kafka_records(content)) r
@@ -25,7 +25,7 @@ RECORDS = """
 
 
 def unchanged(column):  # type: ignore[no-untyped-def]
-    """The floor: the cells cross to Python and back."""
+    """The baseline: values make the round trip to Python."""
     return column
 
 
@@ -62,6 +62,6 @@ def write_segments(spark: SparkSession, folder: str) -> None:
 
 
 def resident(spark: SparkSession, view: str) -> int:
-    """Memory of the largest worker, having read all cells of a view [bytes]."""
+    """Memory of the largest worker after reading all values of a view [bytes]."""
     discarded(spark.sql(RECORDS.format(view=view)))()
     return int(spark.sql("SELECT max(resident(content)) FROM few").collect()[0][0])

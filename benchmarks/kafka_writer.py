@@ -1,4 +1,4 @@
-"""Kafka's writers against kafka-python's builder, record by record."""
+"""Kafka's writers compared with kafka-python's builder, record by record."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sparkwire.kafka.codecs import BY_NAME, compressed
 
 RECORDS = 50_000
 BATCH = 100  # records
-SIZE = 1000  # of a value [bytes]
+SIZE = 1000  # size of a value [bytes]
 KEY = 16  # [bytes]
 FIRST = 1_600_000_000_000  # [ms since epoch]
-LOOPED = 1_000  # records that the builder's loop writes, its time is scaled
-COMPRESSED = 10_000  # records that codecs get
+LOOPED = 1_000  # records that the builder's loop writes; its time is scaled
+COMPRESSED = 10_000  # records that codecs compress
 CODECS = ("gzip", "snappy", "lz4", "zstd")
-_SHORT = 32  # what values repeat, so that they shrink [bytes]
+_SHORT = 32  # size of the repeated part of values, so that they are compressible [bytes]
 
 
 def columns(shrink: bool) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -91,7 +91,7 @@ def rows() -> list[Row]:
 
 
 def compressed_rows() -> list[Row]:
-    """Compressed batches against the codec alone, given the same bytes in one piece a batch."""
+    """Compressed batches compared with the codec alone on the same bytes, one piece for each batch."""
     records = batches(*columns(shrink=True))[: COMPRESSED // BATCH]
     sections = [memoryview(batch)[61:] for batch in written(records, 2, "none").to_pylist()]
     return [against_codec(records, sections, codec) for codec in CODECS]

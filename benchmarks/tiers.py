@@ -1,4 +1,4 @@
-"""Segments in a bucket of tiered storage against the same segments on disk; what is asked of an object store, and planning."""
+"""Segments in a bucket of tiered storage compared with segments on disk; requests to an object store, and planning."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from sparkwire.kafka.tiered.encryption_keys import Keys
 from tests.integration.object_store import running_store
 
 CHUNK = 4 << 20
-"""the plugin's default [bytes]"""
+"""the plugin's default chunk size [bytes]"""
 TOPIC_ID = "GuCdKpmgR5i6jlGF8wo2DQ"
 NAMED, PARTITIONS = 100_000, 100
 SEGMENTS_STORED, CELLS_SOUGHT = 1000, 128
-"""in an object store: segments, of one cell each, and how many cells the one has in which an offset is looked up"""
+"""in an object store: segments of one value each, and the number of values in the segment for the look-up of an offset"""
 SMALL_CELL = 100_000  # [bytes] about
 Transform = Callable[[bytes], bytes]
 
@@ -52,12 +52,12 @@ def rows() -> list[Row]:
 
 
 class Encrypting:
-    """A segment's key, wrapped as the plugin wraps it, and chunks under it."""
+    """A segment's key, wrapped like the plugin's, and chunks encrypted with it."""
 
     def __init__(self, key: RSA.RsaKey) -> None:
         data_key, self.aad = secrets.token_bytes(32), secrets.token_bytes(32)
         self.cipher = AESGCM(data_key)
-        oaep = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # its stubs do not know this hash
+        oaep = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # the stubs do not have this hash
         self.wrapped = "key1:" + base64.b64encode(oaep.encrypt(data_key)).decode()
 
     def __call__(self, chunk: bytes) -> bytes:
@@ -66,7 +66,7 @@ class Encrypting:
 
 
 def write_copy(segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None) -> None:
-    """A segment as the plugin moves it: its chunks, its indexes, its manifest."""
+    """A segment in the plugin's format: chunks, indexes, manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     stem, data = f"{offsets.start:020}-{offsets.start:022}", segment.read_bytes()
     sizes = []
@@ -159,7 +159,7 @@ def _throughput() -> list[Row]:
         faster(f"{work}plain", taken["plain"], peer, disk, 0.8, size, "B"),
         faster(f"{work}zstd", taken["zstd"], peer, disk, 0.5, size, "B"),
         faster(f"{work}zstd and encrypted", taken["both"], peer, disk, 0.35, size, "B"),
-        # What AES-GCM and zstd alone take of the same chunks, one core; no claim of ours.
+        # The time of AES-GCM and zstd alone for the same chunks on one core; not a claim.
         above("1 GB of the same chunks: AES-GCM and zstd alone, a core", alone, "GB/s", 0),
     ]
 
@@ -182,7 +182,7 @@ def _undone(bucket: Path, key: RSA.RsaKey) -> None:
 
 
 def _one_offset() -> list[Row]:
-    """Of a thousand segments in an object store: what it is asked for."""
+    """The requests for a thousand segments in an object store."""
     top = f"tiered/orders-{TOPIC_ID}/0"
     with running_store() as server, tempfile.TemporaryDirectory() as name:
         store, folder = server.bucket("tiered"), Path(name)
@@ -203,7 +203,7 @@ def _one_offset() -> list[Row]:
         paths = sorted((folder / "0").iterdir())
         for path in paths:
             if path == paths[-3]:
-                time.sleep(1.1)  # the store's dates are whole seconds, and the newest segment is told by its own
+                time.sleep(1.1)  # the store's dates are whole seconds, and the date determines the newest segment
             with store.open_output_stream(f"{top}/{path.name}") as out:
                 out.write(path.read_bytes())
         server.asked.clear()
@@ -217,7 +217,7 @@ def _one_offset() -> list[Row]:
     fetched = sum(int(last) - int(first) + 1 for first, last in chunks)
     return [
         below("one offset of 1,000 segments: GET requests beyond the listing", Timing((len(requests),)), "requests", 5),
-        # pyarrow's, one each time that it opens an object: its Python API takes no size that is known already.
+        # Requests of pyarrow, one for each object that it opens: its Python API does not accept a known size.
         below("one offset of 1,000 segments: HEAD requests", Timing((opened,)), "requests", 6),
         below("one offset of 1,000 segments: what is fetched of chunks", Timing((fetched / CHUNK,)), "chunks", 2),
     ]
@@ -227,7 +227,7 @@ def _one_offset() -> list[Row]:
 
 
 def _planning() -> list[Row]:
-    """A hundred thousand segments by name, in a process of its own, whose memory is its own."""
+    """A hundred thousand segments by name, in a separate process to measure its memory."""
     command = [sys.executable, "-m", "benchmarks.tiers"]
     plans = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(3)]
     seconds, megabytes = (Timing(tuple(run[k] for run in plans)) for k in (0, 1))
@@ -238,7 +238,7 @@ def _planning() -> list[Row]:
 
 
 def plan_names() -> tuple[float, float]:
-    """How long it takes [s], and by how much the process grows up to its peak [MB]."""
+    """The time [s], and the growth of the process up to its peak [MB]."""
     before = peak()
     each = NAMED // PARTITIONS
     with tempfile.TemporaryDirectory() as name:
@@ -262,13 +262,13 @@ def plan_names() -> tuple[float, float]:
 
 
 def peak() -> float:
-    """The most memory that this process has had [MB]; what `getrusage` says may be its parent's."""
+    """The peak memory of this process [MB]; the result of `getrusage` may be the parent's."""
     [line] = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024 / 1e6
 
 
 def _newest(folder: Path, k: int, file: File) -> File:
-    """The one segment of a partition whose manifest is opened."""
+    """The segment of a partition whose manifest is read."""
     segment = folder / "segment.log"
     segment.write_bytes(bytes(100))
     segment.with_suffix(".index").write_bytes(b"")

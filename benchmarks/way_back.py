@@ -1,4 +1,4 @@
-"""The way back: rows written as partition directories, beside Parquet of the same rows and Kafka's own producer into a broker."""
+"""Restoring topics: rows written as partition directories, compared with Parquet and with Kafka's own producer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CORES = 2
 GIGABYTE = 10**9
 TOOLS = "org.apache.kafka:kafka-tools:3.9.1"
 _BATCH = 64 << 10  # [bytes]
-_SLICE = 0.1  # of what is written that the broker's producer sends: it is timed at its own pace
+_SLICE = 0.1  # share of the rows that the producer sends; its time is measured separately
 _ZSTD_LEVEL = 3
 
 
@@ -40,7 +40,7 @@ def rows() -> list[Row]:
 
 
 def records(spark: SparkSession, size: int, total: int) -> DataFrame:
-    """Two partitions of records whose values come to ``total`` bytes, as Spark makes them at least cost."""
+    """Two partitions of records with ``total`` bytes of values, which Spark generates at least cost."""
     count = total // size
     return spark.range(0, count, 1, CORES).selectExpr(
         "'bench' topic", f"CAST(id DIV {(count + 1) // CORES} AS INT) partition", "id offset",
@@ -93,7 +93,7 @@ def speed_rows(spark: SparkSession, folder: Path) -> list[Row]:
 
 
 def without_spark(size: int, path: Path) -> Timing:
-    """Segments out of record batches as Spark hands them over [GB/s]."""
+    """Rate of segments from record batches as Spark passes them [GB/s]."""
     per, total = 10_000, GIGABYTE // 2
     schema = {"topic": "bench", "partition": 0, "timestamp_ms": 1_600_000_000_000, "key": b"key", "value": bytes(size)}
     columns = {name: pa.array([value] * per) for name, value in schema.items()}
@@ -118,7 +118,7 @@ def _count(batches):  # type: ignore[no-untyped-def]
 
 
 def producer_timing(size: int, folder: Path) -> Timing:
-    """What `ProducerPerformance` takes for a share of the records, by its own clock."""
+    """The time that `ProducerPerformance` reports for a share of the records."""
     workspace = folder / "broker"
     shutil.rmtree(workspace, ignore_errors=True)
     workspace.mkdir()
@@ -142,7 +142,7 @@ def producer_timing(size: int, folder: Path) -> Timing:
 
 
 def zstd_rows(spark: SparkSession, folder: Path) -> list[Row]:
-    """Compressed, against the codec alone over what the plain batches hold, on as many cores."""
+    """Compressed segments compared with the codec alone on the contents of plain batches, with the same cores."""
     df = records(spark, 1024, GIGABYTE // 4)
     written(df, folder / "plain")()
     batch_size = _BATCH

@@ -1,4 +1,4 @@
-"""Checkpoints: the original's texts there and back, and the original's invariants."""
+"""Checkpoints: texts of the Java client, parsed and written again, and its invariants."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CATCHUP = (
 
 
 @pytest.mark.parametrize("text", [ONLINE, FLEXIBLE, PARTIAL, SNAPSHOT, CATCHUP])
-def test_there_and_back(text: str) -> None:
+def test_round_trip(text: str) -> None:
     checkpoint = Checkpoint.parse(text)
     assert str(checkpoint) == text
     assert Checkpoint.parse(str(checkpoint).encode()) == checkpoint
@@ -41,7 +41,7 @@ def test_there_and_back(text: str) -> None:
     assert hash(checkpoint) == hash(Checkpoint.parse(text))
 
 
-def test_every_checkpoint_that_the_original_stored() -> None:
+def test_every_checkpoint_that_the_java_client_stored() -> None:
     with lzma.open(DATA / "dispatch_traces.jsonl.xz", "rt", encoding="utf-8") as lines:
         stored = [note["persist"] for line in lines for note in json.loads(line)["trace"] if "persist" in note]
     assert len(stored) > 150
@@ -51,7 +51,7 @@ def test_every_checkpoint_that_the_original_stored() -> None:
         assert Checkpoint.parse(text) == Checkpoint.online(body["windowScn"], body["tsNsecs"])
 
 
-def test_what_it_says() -> None:
+def test_fields() -> None:
     assert Checkpoint.parse(FLEXIBLE) == Checkpoint.flexible()
     assert Checkpoint.flexible().is_flexible
     assert not Checkpoint.online(5).is_flexible
@@ -92,6 +92,6 @@ def test_invariants(text: str, change: dict[str, int], reason: str) -> None:
         ('{"windowScn":"7"}', "^a checkpoint's windowScn is a whole number, got '7'$"),
     ],
 )
-def test_what_is_no_checkpoint(text: str, reason: str) -> None:
+def test_invalid_checkpoints(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         Checkpoint.parse(text)

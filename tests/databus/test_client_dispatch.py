@@ -1,4 +1,4 @@
-"""The dispatcher: against the original's traces, and against a plain reading of the original's source on random streams."""
+"""The dispatcher against traces of the Java client, and on random streams against a simple model of its source."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lines(file: str) -> list[Json]:
 
 
 @pytest.mark.parametrize("scenario", lines(TRACES), ids=lambda s: f"{s['i']}: {s['scenario']}")
-def test_the_originals_traces(scenario: Json) -> None:
+def test_traces_of_the_java_client(scenario: Json) -> None:
     ours = replay_line(scenario)
     if scenario["i"] in LOSSY:
         theirs, expected = LOSSY[scenario["i"]]
@@ -63,7 +63,7 @@ def test_the_originals_traces(scenario: Json) -> None:
 
 @pytest.mark.parametrize("stream", ["window_stream", "window_stream_v2_le"])
 @pytest.mark.parametrize("run", lines("window_stream.callbacks.jsonl.xz"), ids=lambda run: run["run"])
-def test_the_originals_callbacks_of_a_relays_stream(stream: str, run: Json) -> None:
+def test_callbacks_of_the_java_client_for_a_relays_stream(stream: str, run: Json) -> None:
     segments = [segment["bytes"] for segment in golden_lines(stream)[-1]["segments"]]
     data = golden_bytes(stream)
     starts = [sum(segments[:k]) for k in range(len(segments))]
@@ -73,7 +73,7 @@ def test_the_originals_callbacks_of_a_relays_stream(stream: str, run: Json) -> N
 
 
 @pytest.mark.process
-def test_the_command_prints_the_lines_with_our_answers(tmp_path: Path) -> None:
+def test_the_command_prints_the_lines_with_our_results(tmp_path: Path) -> None:
     scenarios = lines(TRACES)[8:12]
     file = tmp_path / "scenarios.jsonl"
     blank = [json.dumps(s | {"readEvents": [], "trace": [], "final": {}}) for s in scenarios]
@@ -85,7 +85,7 @@ def test_the_command_prints_the_lines_with_our_answers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("stream", ["window_stream", "window_stream_v2_le"])
 @pytest.mark.parametrize("drop", [False, True])
-def test_the_buffer_keeps_what_the_originals_keeps(stream: str, drop: bool) -> None:
+def test_the_buffer_keeps_the_same_events_as_the_java_buffer(stream: str, drop: bool) -> None:
     events, summary = golden_lines(stream)[:-1], golden_lines(stream)[-1]
     segments = [segment["bytes"] for segment in summary["segments"]]
     data = golden_bytes(stream)
@@ -142,7 +142,7 @@ def random_rules(random: Random, consumers: int) -> list[Json]:
 
 
 def by_the_oracle(config: Json, rules: list[Json], stages: list[list[bytes]]) -> tuple[list[Any], oracle.Dispatcher]:
-    """The original's trace, in the words of `by_us`."""
+    """The Java client's trace, in the format of `by_us`."""
     trace: list[Any] = []
     calls: Counter[tuple[int, str]] = Counter()
 
@@ -203,7 +203,7 @@ def by_us(config: Json, rules: list[Json], stages: list[list[bytes]]) -> tuple[l
 
 # The last two: a checkpoint event in a window that has begun after a regress.
 @pytest.mark.parametrize("seed", [*range(150), 4771, 10240])
-def test_random_scenarios_like_the_originals_source(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_random_scenarios_against_a_model_of_the_java_source(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
     random = Random(seed)
     broken = random.choice((0.0, 0.0, 0.02, 0.1))
@@ -218,12 +218,12 @@ def test_random_scenarios_like_the_originals_source(seed: int, caplog: pytest.Lo
         if their[0] == "persist" and our[0] == "persist":
             *reported, window_start = their
             if tuple(reported) != our:
-                # Theirs claims a window that is not done, ours everything before it, or what came before a regress.
+                # The Java checkpoint includes an incomplete window; ours ends before it, or before a regress.
                 assert their[3] == our[3]
                 assert our[1] < their[1]
                 assert window_start is None or our[1] < window_start <= their[1]
         elif their != our:
-            # An event that fails again and again behind declined checkpoints: ours gives up.
+            # If an event always fails and checkpoints are declined, our dispatcher gives up.
             assert our[1:3] == ("onError", "DispatcherRetriesExhausted"), (k, their, our)
             assert config["dispatcherMaxRetryNum"] >= 0
             return
@@ -247,7 +247,7 @@ def test_callbacks_do_not_depend_on_pages(monkeypatch: pytest.MonkeyPatch, seed:
 
 
 class Reported(Consumer):
-    """Notes what it is told; ``failing`` keys fail always, ``declining`` declines all checkpoints."""
+    """Records its callbacks. ``failing`` keys always fail; ``declining`` declines all checkpoints."""
 
     def __init__(self, failing: int | None = None, declining: bool = False) -> None:
         self.failing, self.declining = failing, declining
@@ -275,7 +275,7 @@ class Reported(Consumer):
         return Result.SUCCESS
 
 
-def test_an_event_that_always_fails_behind_declined_checkpoints_ends() -> None:
+def test_an_event_that_always_fails_ends_even_if_checkpoints_are_declined() -> None:
     chunks = [window(100, 40, first_key=1) + window(200, 40, first_key=2) + window(300, 40, first_key=3)]
     consumer = Reported(failing=3, declining=True)
     outcome = dispatch(chunks, consumer, settings=Settings(max_retries=5))
@@ -307,8 +307,8 @@ class Replayed(Reported):
         return Result.SUCCESS
 
 
-def test_a_checkpoint_in_a_window_delivered_again_does_not_claim_it() -> None:
-    """Rolled back from 400 to 100, window 200 takes more than the threshold: 300 was complete, and is not any more."""
+def test_a_checkpoint_in_a_repeated_window_does_not_include_it() -> None:
+    """After a rollback from 400 to 100, window 200 exceeds the threshold: 300 was complete, but no longer is."""
     large = b"".join(event(200, 40, 10 + k) for k in range(7)) + end(200)
     stream = window(100, 40) + large + window(300, 40) + event(400, 40, 99) + end(400)
     stored: list[int] = []
@@ -321,7 +321,7 @@ def test_a_checkpoint_in_a_window_delivered_again_does_not_claim_it() -> None:
     assert stored == sorted(stored)
 
 
-def test_windows_merged_by_a_missing_end_are_not_claimed() -> None:
+def test_a_checkpoint_does_not_include_windows_merged_by_a_missing_end() -> None:
     stored: list[int] = []
     stream = event(200, 40, 1) + event(300, 40, 2) + event(300, 40, 3) + end(300)
     settings = Settings(threshold=130)
@@ -345,7 +345,7 @@ def test_a_stack_frame_of_java_9_makes_an_error_event_unreadable() -> None:
     assert outcome.status is Status.SHUTDOWN
 
 
-def test_a_malformed_regress_still_acts_and_a_malformed_checkpoint_rolls_back() -> None:
+def test_a_malformed_regress_takes_effect_and_a_malformed_checkpoint_rolls_back() -> None:
     consumer = Reported()
     dispatch([window(100, 40) + event(50, -51, 0, b"?") + window(60, 41)], consumer)
     assert ("rollback", 60) in consumer.reported
@@ -355,8 +355,8 @@ def test_a_malformed_regress_still_acts_and_a_malformed_checkpoint_rolls_back() 
     assert outcome.failure == ("a checkpoint event", "it is not one of online consumption")
 
 
-def test_a_checkpoint_on_the_last_event_then_a_failing_end_replays_the_end_alone() -> None:
-    """The end of period counts as an empty window then: a checkpoint and no end."""
+def test_after_a_checkpoint_on_the_last_event_a_failing_end_replays_only_the_end() -> None:
+    """The end of period then counts as an empty window: a checkpoint without an end."""
 
     class Ends(Reported):
         def on_end_source(self, source: str, schema: str | None) -> Result:
@@ -402,7 +402,7 @@ def test_failures_are_logged_once_with_their_traceback(caplog: pytest.LogCapture
 
 
 @pytest.mark.parametrize("answer", [None, 0, True, "SUCCESS"])
-def test_an_answer_that_is_no_result_is_an_error(answer: Any) -> None:
+def test_a_return_value_that_is_no_result_is_an_error(answer: Any) -> None:
     class Odd(Consumer):
         def on_start_data_event_sequence(self, scn: int) -> Result:
             return answer  # type: ignore[no-any-return]
@@ -411,7 +411,7 @@ def test_an_answer_that_is_no_result_is_an_error(answer: Any) -> None:
     assert outcome.failure == ("on_start_data_event_sequence", f"returned {answer!r}, which is no Result")
 
 
-def test_an_error_that_is_no_oserror_of_persist_is_the_callers() -> None:
+def test_persist_may_raise_only_oserror() -> None:
     def persist(checkpoint: object) -> None:
         raise ValueError("no disk at all")
 
@@ -419,7 +419,7 @@ def test_an_error_that_is_no_oserror_of_persist_is_the_callers() -> None:
         dispatch([window(100, 40)], Reported(), persist=persist)
 
 
-def test_a_consumer_has_to_be_one() -> None:
+def test_an_object_that_is_no_consumer() -> None:
     with pytest.raises(TypeError, match=r"^dispatch takes consumers derived from sparkwire.databus.Consumer, got 5$"):
         dispatch([], [5])  # type: ignore[list-item]
 
@@ -433,7 +433,7 @@ def test_a_consumer_has_to_be_one() -> None:
         ("on_whatever", "on_"),
     ],
 )
-def test_a_misspelt_callback_is_refused(name: str, near: str) -> None:
+def test_a_misspelled_callback_is_an_error(name: str, near: str) -> None:
     odd = type("Odd", (Consumer,), {name: lambda self, event: Result.SUCCESS, "on_hold": 5})()
     for consumers in (odd, Registration((Reported(), odd))):
         with pytest.raises(TypeError, match=rf"^Odd.{name} is no callback of a consumer: did you mean {near}"):
@@ -441,7 +441,7 @@ def test_a_misspelt_callback_is_refused(name: str, near: str) -> None:
 
 
 class Mute(Exception):
-    """Of which nothing can be said."""
+    """An object without a text: its ``repr`` and ``str`` raise."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -449,7 +449,7 @@ class Mute(Exception):
     __repr__ = __str__
 
 
-def test_what_has_no_text_rolls_back_like_everything_else() -> None:
+def test_a_failure_without_a_text_rolls_back() -> None:
     class Raising(Reported):
         def on_data_event(self, event: DataEvent) -> Result:
             if len(self.reported) < 2:
@@ -467,8 +467,8 @@ def test_what_has_no_text_rolls_back_like_everything_else() -> None:
     assert outcome.failure == ("on_data_event", "Mute: (a Mute whose text fails with RuntimeError)")
 
 
-def test_of_empty_windows_in_a_response_nobody_hears() -> None:
-    """As in the original; in chunks of their own each is told. The golden stream has four of them."""
+def test_empty_windows_in_a_response_have_no_callbacks() -> None:
+    """As in the Java client. In separate chunks, each has callbacks. The golden stream has four empty windows."""
     stream = (Path(sparkwire.samples()) / "databus" / "relay_v1.bin").read_bytes()
     events = split(pa.py_buffer(stream))[0]
     ends = {scn for scn, _ in ((1020, 0), (1030, 0), (1090, 0))}
@@ -499,7 +499,7 @@ def test_a_group_shares_data_events_and_everybody_gets_the_rest() -> None:
     for member in members:
         assert [m[1] for m in member.reported if m[0] == "checkpoint"] == [1, 2, 3, 4, 5]
         assert 120 <= sum(m[0] == "data" for m in member.reported) <= 130
-        for k, reported in enumerate(member.reported):  # a barrier: between two checkpoints no other window's events
+        for k, reported in enumerate(member.reported):  # a barrier: events between two checkpoints are of one window
             scn = next((m[1] for m in member.reported[k:] if m[0] == "checkpoint"), None)
             assert reported[0] != "data" or reported[1] // 1000 == scn
 
@@ -518,7 +518,7 @@ def test_a_failing_member_rolls_back_the_group() -> None:
 # ---------------------------------------------------------------- small parts
 
 
-def test_retries_wait_as_the_originals_timer() -> None:
+def test_retries_wait_like_the_java_timer() -> None:
     slept: list[float] = []
     retries = Retries(-1, 100, slept.append)
     for _ in range(3):
@@ -529,7 +529,7 @@ def test_retries_wait_as_the_originals_timer() -> None:
     assert round(1000 * slept[-1]) == 111
 
 
-def test_a_damaged_chunk_is_read_up_to_the_damage() -> None:
+def test_a_corrupt_chunk_is_read_up_to_the_corruption() -> None:
     good = window(1, 40)
     torn = EventBuffer().read(good + event(2, 40)[:30])
     assert (torn.rows, torn.error) == (2, TRUNCATED)
@@ -540,7 +540,7 @@ def test_a_damaged_chunk_is_read_up_to_the_damage() -> None:
     assert EventBuffer().read(bytes(100)).error == BAD_LENGTH
 
 
-def test_pages_say_where_runs_begin_and_how_large_they_are() -> None:
+def test_starts_and_sizes_of_runs() -> None:
     events = [event(1, 40), event(1, 40, 1, b"xx"), event(1, 41), end(1), end(2), event(3, 41)]
     page = Page(EventBuffer().read(b"".join(events[:4])).events)
     assert page.heads == [0, 2, 3, 4]
@@ -571,7 +571,7 @@ def test_events_show_their_fields_and_print() -> None:
 
 
 def test_payloads_are_typed_by_their_schema() -> None:
-    """As the original decodes them; without sources there is no schema."""
+    """As in the Java client; without sources there is no schema."""
     seen: list[DataEvent] = []
 
     class Keeping(Consumer):
@@ -599,7 +599,7 @@ def test_a_regress_and_an_error_event_end_to_end() -> None:
     assert ("rollback", 0) in consumer.reported  # the error event's scn
 
 
-def test_a_dispatcher_that_is_stopped_takes_nothing_more() -> None:
+def test_a_stopped_dispatcher_accepts_no_events() -> None:
     dispatcher = Dispatcher([Registration.of(Reported())])
     dispatcher.start()
     dispatcher.stop()

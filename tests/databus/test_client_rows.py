@@ -1,4 +1,4 @@
-"""The callbacks as rows, and what a task does, on Arrow: against what the dispatcher really calls."""
+"""The callbacks as rows, and the work of a task, on Arrow: compared with the dispatcher's calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = tuple[int, str, int | None, str | None, bytes | None]
 
 
 class Listening(Consumer):
-    """Notes every callback as the row that `callbacks` shows."""
+    """Records every callback as the row that `callbacks` returns."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -66,7 +66,7 @@ def shown(rows: Iterator[pa.RecordBatch]) -> list[Row]:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_rows_are_what_a_consumer_is_told(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_the_callbacks_of_a_consumer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
     monkeypatch.setattr("sparkwire.databus.client.page.ROWS", random.choice((1, 2, 7, 1 << 14)))
     events = split(b"".join(random_stream(random, random.randrange(0, 40)))).events
@@ -93,7 +93,7 @@ def sorted_batches(streams: dict[str | None, bytes], size: int) -> list[pa.Recor
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_a_task_dispatches_stream_after_stream_whatever_the_batches(size: int) -> None:
+def test_a_task_dispatches_streams_in_order_for_any_batch_size(size: int) -> None:
     streams = {"a": window(1, 40, 41) + window(2, 40), "b": window(7, 42), None: window(3), "c": b""}
     report = consumed(streams, Consumer(), size)
     assert [(r["stream"], r["scn"], r["events"]) for r in report] == [
@@ -134,7 +134,7 @@ class FailsAt(Consumer):
         return Result.SUCCESS
 
 
-def test_the_report_tells_of_rollbacks_and_retries() -> None:
+def test_the_report_counts_rollbacks_and_retries() -> None:
     streams: dict[str | None, bytes] = {
         "a": window(1, 40) + window(2, 40, 41, first_key=5),
         "b": window(1, 40, first_key=5),
@@ -147,19 +147,19 @@ def test_the_report_tells_of_rollbacks_and_retries() -> None:
         ("a", 2, 2, 1, 1),
         ("b", 1, 1, 1, 1),  # each stream has a separate consumer
         ("c", 3, 1, 0, 0),
-        ("c", 4, 1, 1, 0),  # a regress rolls back, and is no failure
+        ("c", 4, 1, 1, 0),  # a regress rolls back, but is not a failure
     ]
     assert '"windowScn":2}' in report[1]["checkpoint"]
 
 
-def test_a_consumer_that_fails_for_good_is_one_sentence() -> None:
+def test_a_consumer_that_fails_too_often_is_a_clear_error() -> None:
     streams: dict[str | None, bytes] = {"orders": window(1, 40) + window(2, 40, first_key=5)}
     sentence = r"^the consumer of stream orders failed too often in window 2: on_data_event ValueError: boom$"
     with pytest.raises(ConsumerFailedError, match=sentence):
         consumed(streams, FailsAt(5, 99))
 
 
-def test_a_damaged_event_is_never_skipped() -> None:
+def test_a_corrupt_event_is_never_skipped() -> None:
     data = window(1, 40)
     [batch] = sorted_batches({"a": data}, 1000)
     broken = bytearray(data[:61])
@@ -171,7 +171,7 @@ def test_a_damaged_event_is_never_skipped() -> None:
     assert rows.column("callback").to_pylist() == ["on_checkpoint"]
 
 
-def test_what_makes_a_consumer_is_called_for_every_member_of_every_stream() -> None:
+def test_a_consumer_factory_is_called_for_every_member_of_every_stream() -> None:
     made: list[Consumer] = []
 
     def make() -> Consumer:

@@ -1,4 +1,4 @@
-"""All 4,426 corrupt events against Java: `dbus_status` is its verdict, but for the places in docs/differences.md."""
+"""All 4,426 corrupt events against Java: `dbus_status` is Java's verdict, except the differences in docs/differences.md."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
 
 
 def differences(file: str) -> dict[str, int]:
-    """What docs/differences.md says of a file: why a verdict is another one, and how many records show it."""
+    """The differences of a file in docs/differences.md: the reason, and the number of records."""
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in PAGE.splitlines() if line.startswith("| ")]
     start = next(k for k, row in enumerate(cells) if row[:3] == ["the bytes", "V1", "V2"])
     by_name = {row[0]: row[1 + DAMAGED.index(file)] for row in cells[start + 1 :] if len(row) == len(cells[start])}
@@ -44,8 +44,8 @@ def test_status_is_java_verdict_or_a_documented_difference(file: str) -> None:
     assert {why: count for why, count in seen.items() if count} == differences(file)
 
 
-def test_the_sums_of_the_page() -> None:
-    """Where Java's factory throws there is no verdict to differ from."""
+def test_the_totals_on_the_page() -> None:
+    """If Java's factory throws, there is no verdict to compare with."""
     sums = {file: differences(file) for file in DAMAGED}
     thrown = {file: one.pop("no bytes at all") + one.pop("an unknown version") for file, one in sums.items()}
     totals = [(len(damaged(file)), sum(sums[file].values()), thrown[file]) for file in DAMAGED]
@@ -65,12 +65,12 @@ def test_error_fits_status(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", DAMAGED)
-def test_accessors_read_what_java_reads(file: str) -> None:
-    """Java's accessors of the corrupt events it accepts: every field whose bytes are there."""
+def test_accessors_read_the_same_fields_as_java(file: str) -> None:
+    """Java's accessors on the corrupt events that it accepts: every field whose bytes exist."""
     records = [record for record in damaged(file) if "accessors" in record.java]
     rows = [record.data for record in records]
     same_order = [order == r.java["order"] for order, r in zip(ask("dbus_byte_order", rows), records, strict=True)]
-    assert len(rows) - sum(same_order) == 1  # "byte 2 then zeros", which Java was told to be little-endian
+    assert len(rows) - sum(same_order) == 1  # "byte 2 then zeros", which Java read as little-endian
     for function, accessor in FIXED.items():
         for record, same, got in zip(records, same_order, ask(function, rows), strict=True):
             if same and accessor in record.java["accessors"]:
@@ -109,7 +109,7 @@ def bytes_of(answer: Any) -> bytes | None:
 
 
 def expected_difference(record: Damaged) -> tuple[str, str, str | None] | None:
-    """Why our verdict is another one than Java's, and our status and error; None where it has to be the same."""
+    """The reason for a verdict that differs from Java's, with our status and error; None if it must be the same."""
     java, data = record.java, record.data
     if not data:
         return "no bytes at all", "PARTIAL", "TRUNCATED"

@@ -1,4 +1,4 @@
-"""`dbus_events`: streams as Databus sends them, and whatever is left of them."""
+"""`dbus_events`: streams as Databus sends them, and corrupt ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def split(stream: bytes) -> Any:
 
 @pytest.mark.parametrize("file", STREAMS + EVENTS)
 def test_golden_stream(file: str) -> None:
-    """Positions, sizes and verdicts are those of Java's own iteration."""
+    """Positions, sizes and verdicts are the same as in Java's own iteration."""
     expected = [
         {"position": java["position"], "event": event, "status": java["scanEvent"], "error": None}
         for java, event in golden_events(file)
@@ -38,7 +38,7 @@ def test_versions_and_orders_mixed() -> None:
     assert orders == ["BIG_ENDIAN", "LITTLE_ENDIAN", "BIG_ENDIAN", "LITTLE_ENDIAN"]
 
 
-def test_damage_against_the_oracle() -> None:
+def test_corruption_against_the_oracle() -> None:
     """Flips, cuts, garbage, zeros and `02` with zeros between and inside events; every corrupt record as a stream."""
     column = [*streams(seed=2, count=1000), *damaged_rows()]
     for stream, rows in zip(column, ask("dbus_events", column), strict=True):
@@ -46,7 +46,7 @@ def test_damage_against_the_oracle() -> None:
 
 
 def test_rows_cover_the_stream() -> None:
-    """No byte is lost or told twice, whatever the damage."""
+    """Every byte is in exactly one row, for any corruption."""
     column = streams(seed=3, count=500)
     for stream, rows in zip(column, ask("dbus_events", column), strict=True):
         assert b"".join(row["event"] for row in rows) == stream
@@ -60,7 +60,7 @@ def positions(rows: list[dict[str, bytes]]) -> list[int]:
 
 @pytest.mark.parametrize("file", STREAMS)
 def test_cut_at_every_byte(file: str) -> None:
-    """The events before the cut stay; what is left of the one that was cut is the last row."""
+    """The events before the cut stay; the rest of the truncated event is the last row."""
     events = [event for _, event in golden_events(file)][:4]
     stream = b"".join(events)
     column = [stream[:size] for size in range(len(stream) + 1)]
@@ -82,7 +82,7 @@ def test_cut_at_every_byte(file: str) -> None:
         (b'{"error":"relay out of memory"}', "BAD_MAGIC"),  # a relay's error in place of an event
     ],
 )
-def test_goes_on_behind_junk(file: str, junk: bytes, error: str) -> None:
+def test_resumes_after_other_bytes(file: str, junk: bytes, error: str) -> None:
     events = [event for _, event in golden_events(file)][:3]
     rows = split(events[0] + junk + events[1] + events[2])
     assert [row["event"] for row in rows] == [events[0], junk, events[1], events[2]]
@@ -90,8 +90,8 @@ def test_goes_on_behind_junk(file: str, junk: bytes, error: str) -> None:
     assert rows[1]["error"] == error
 
 
-def test_a_value_crc_says_no_more_than_that() -> None:
-    """The header tells where the event ends: the next one is found though this one's value is damaged."""
+def test_a_wrong_value_crc_does_not_hide_the_next_event() -> None:
+    """The header states the end of the event, so the next event is found although this event's value is corrupt."""
     events = [event for _, event in golden_events("window_stream")][:3]
     broken = events[1][:-1] + bytes([events[1][-1] ^ 1])
     rows = split(events[0] + broken + events[2])
@@ -99,7 +99,7 @@ def test_a_value_crc_says_no_more_than_that() -> None:
     assert [row["event"] for row in rows] == [events[0], broken, events[2]]
 
 
-def test_a_short_event_behind_zeros_is_no_torn_tail() -> None:
+def test_a_short_event_after_zeros_is_no_truncated_tail() -> None:
     """Three zeros and a V2 end of period are fewer bytes than a V1 header: the event is found anyway."""
     eop = next(event for java, event in golden_events("events_v2_be") if java["name"].startswith("createLongKeyEOP"))
     assert len(eop) == 53
@@ -108,7 +108,7 @@ def test_a_short_event_behind_zeros_is_no_torn_tail() -> None:
 
 
 def test_a_long_header_is_read_but_not_searched_for() -> None:
-    """A V2 key of 70,000 bytes is no obstacle where the event is due, and not looked for after damage."""
+    """A V2 key of 70,000 bytes is read at its position, but a search after corruption does not find it."""
     eop, other = (v2_event(key) for key in (b"", bytes(70_000)))
     assert [row["status"] for row in split(eop + other + eop)] == ["OK", "OK", "OK"]
     rows = split(b"\xff" * 9 + other + eop)
@@ -122,7 +122,7 @@ def v2_event(key: bytes) -> bytes:
     return struct.pack(">BIiI", 2, oracle.MAGIC, size, oracle.crc(covered)) + covered
 
 
-def test_a_stream_of_long_headers_costs_no_square() -> None:
+def test_a_stream_of_long_headers_takes_linear_time() -> None:
     """Half a million bytes that claim, every 49 bytes, a header of half their size: a result, not an hour."""
     size = 500_000
     fake = struct.pack(">BIiIIiHqihqi", 2, oracle.MAGIC, size // 2, 1, 1, size // 2, 0x09, 0, 1, 1, 1, size // 2 - 49)
@@ -137,7 +137,7 @@ def test_nothing() -> None:
         assert (row["position"], row["event"]) == (0, b"\2" + bytes(size))
 
 
-def test_long_headers_do_not_cost_their_square() -> None:
+def test_checksums_of_long_headers_take_linear_time() -> None:
     """Headers that claim half the stream, an event before each: their checksums would be 500 GB to compute one by one."""
     event = next(event for _, event in golden_events("window_stream"))
     count = 80_000
@@ -149,8 +149,8 @@ def test_long_headers_do_not_cost_their_square() -> None:
     assert {(row["event"], row["error"]) for row in rows[1:count:2]} == {(header, "HEADER_CRC_MISMATCH")}
 
 
-def test_headers_that_are_searched_for() -> None:
-    """Of up to 64 KiB, wherever they are: the checksum of a long one is put together from parts."""
+def test_headers_that_a_search_finds() -> None:
+    """Headers of up to 64 KiB at any position; the checksum of a long header is combined from parts."""
     for size in (49, 53, 1000, 1100, 5000, 65_535, 65_536, 65_537):
         for junk in (1, 3, 255, 256, 700):
             stream = b"\x09" * junk + v2_with_key(size - 49)

@@ -52,11 +52,11 @@ def test_golden_events() -> None:
     assert len(events) > 200
     check(events)
     for event, lines in zip(events[:200], ask("dbus_explain", events[:200]), strict=True):
-        # Of a valid event nothing is left without a field.
+        # Every byte of a valid event belongs to a field.
         assert not {"rest", "unclaimed", "left_over"} & {line["field"] for line in lines}, event.hex()
 
 
-def test_damaged_events() -> None:
+def test_corrupt_events() -> None:
     check(damaged_rows()[::6])
 
 
@@ -76,7 +76,7 @@ def note(event: bytes, field: str) -> str:
     return str(result)
 
 
-def test_what_is_said() -> None:
+def test_lines() -> None:
     event, event_v2 = SAMPLES["event"], SAMPLES["event_v2"]
     assert note(event, "header_crc").startswith("right: stored 847328966, computed 847328966")
     assert note(event, "attributes").startswith("UPSERT, LONG key")
@@ -92,7 +92,7 @@ def test_what_is_said() -> None:
     assert note(b"", "event") == "TRUNCATED: the bytes end within the header"
 
 
-def test_a_cut_digest_says_so() -> None:
+def test_a_truncated_digest() -> None:
     event = SAMPLES["event_v2"]
     [rows] = ask("dbus_explain", [event])
     [digest] = [row for row in rows if row["field"] == "key_schema_id"]
@@ -114,8 +114,8 @@ def test_null_and_neighbours() -> None:
     assert answer.to_pylist() == [None if row is None else ask("dbus_explain", [row])[0] for row in rows]
 
 
-def test_a_cut_header_ends_with_the_field_that_is_cut() -> None:
-    """TRUNCATED is there, not on a value of which no byte can be known."""
+def test_a_truncated_header_ends_with_the_truncated_field() -> None:
+    """TRUNCATED is on that field, not on a value of which no byte exists."""
     event, event_v2 = SAMPLES["event"], SAMPLES["event_v2"]
     for cut in [*(event[:size] for size in (20, 30, 57, 60)), *(event_v2[:size] for size in (8, 12, 30, 44, 50, 60))]:
         [rows] = ask("dbus_explain", [cut])

@@ -1,4 +1,4 @@
-"""Event files: the rows are those of ``dbus_events`` and ``dbus_event``, with their windows, however a file is cut and read."""
+"""Event files: rows are the same as those of ``dbus_events`` and ``dbus_event``, with windows, for any splits and chunks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(path: Path | str, **options: str) -> list[Row]:
 
 
 def expected(files: dict[str, bytes], stream: str) -> list[Row]:
-    """What the functions say of a stream in files, and its windows, found the slow way."""
+    """The functions' results for a stream in files, with windows from a simple model."""
     rows: list[Row] = []
     for file, data in files.items():
         parts = ask("dbus_events", [data])[0]
@@ -60,7 +60,7 @@ def expected(files: dict[str, bytes], stream: str) -> list[Row]:
 
 
 def is_of_another_format(row: Row, size: int) -> bool:
-    """Whether the only row of a file has no version of Databus's, or a header with neither a right checksum nor this size."""
+    """Whether the only row of a file has an unknown version, or a header with neither a valid checksum nor this size."""
     if row["error"] == "BAD_MAGIC":
         return True
     wrong = row["error"] in ("BAD_LENGTH", "HEADER_CRC_MISMATCH")
@@ -68,7 +68,7 @@ def is_of_another_format(row: Row, size: int) -> bool:
 
 
 def header_is_intact(row: Row) -> bool:
-    """Whether what is wrong is after the header: a body that is torn, or parts that do not fit."""
+    """Whether the error is after the header: a truncated body, or parts that do not fit."""
     return bool(
         row["header_crc_valid"] and (row["status"] == "PARTIAL" or row["error"] == "BAD_LENGTH") and row["length"] > 44
     )
@@ -76,21 +76,21 @@ def header_is_intact(row: Row) -> bool:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read at once is no more than a few events, so that small files have many borders."""
+    """A chunk has only a few events, so that small files have many chunks."""
     monkeypatch.setattr(events, "CHUNK", 300)
     monkeypatch.setattr(events, "AHEAD", 2200)
 
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("size", [1, 700, 100_000])
-def test_what_databus_wrote(name: str, size: int, tmp_path: Path, tiny: None) -> None:
+def test_golden_files(name: str, size: int, tmp_path: Path, tiny: None) -> None:
     path = tmp_path / "events.bin"
     path.write_bytes(golden_bytes(name))
     assert rows(path, maxSplitBytes=str(size)) == expected({str(path): golden_bytes(name)}, str(path))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_damage_and_splits(seed: int, tmp_path: Path, tiny: None) -> None:
+def test_corruption_and_splits(seed: int, tmp_path: Path, tiny: None) -> None:
     chance = random.Random(seed)
     path = tmp_path / "events.bin"
     for data in streams(seed, 6):
@@ -101,13 +101,13 @@ def test_damage_and_splits(seed: int, tmp_path: Path, tiny: None) -> None:
 
 
 def windows(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """What each row is, and its window."""
+    """Each row's kind and window."""
     return [(row["event"], row["window"], row["window_start_scn"], row["window_scn"]) for row in rows]
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_in_several_files(name: str, tmp_path: Path, tiny: None) -> None:
-    """Windows continue in the next file, and through files that end none."""
+    """Windows continue in the next file, and across files without an end of period."""
     data = golden_bytes(name)
     starts = [part["position"] for part in ask("dbus_events", [data])[0]]
     chance = random.Random(1)
@@ -125,7 +125,7 @@ def test_a_stream_in_several_files(name: str, tmp_path: Path, tiny: None) -> Non
         assert rows(tmp_path) == alone
 
 
-def test_where_to_start(tmp_path: Path) -> None:
+def test_start_positions(tmp_path: Path) -> None:
     path = tmp_path / "events.bin"
     path.write_bytes(golden_bytes("window_stream"))
     result = rows(path)
@@ -171,7 +171,7 @@ def test_columns_modes_and_compressed_files(tmp_path: Path) -> None:
         rows(path, mode="FAILFAST")
 
 
-def test_long_damage_is_rows_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_corruption_becomes_rows_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "SKIPPED", 1000)
     monkeypatch.setattr(events, "CHUNK", 300)
     monkeypatch.setattr(events, "AHEAD", 200)
@@ -192,7 +192,7 @@ def test_no_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["kafka/orders.log", "kafka/README.md", "datahub/README.md"])
-def test_a_file_of_another_format_says_so(other: str) -> None:
+def test_a_file_of_another_format(other: str) -> None:
     path = sparkwire.samples() / other
     [row] = rows(path)
     assert (row["position"], row["error"], row["event"]) == (0, "WRONG_FORMAT", path.read_bytes())

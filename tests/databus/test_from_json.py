@@ -1,4 +1,4 @@
-"""`dbus_from_json`: what Databus's own import makes of a text, but for the places named here; and the way back."""
+"""`dbus_from_json`: the same result as Databus's own import, except the differences named here; and the reverse."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.databus_cases import golden_lines
 from tests.support.databus_json_cases import golden
 
 # Fields of the event that are not what Databus's import returns, by the number of the golden text, and why.
-NOT_THE_BUFFERS = {"physical_partition_id": 9}  # Databus: its buffer's own, here -1
+NOT_THE_BUFFERS = {"physical_partition_id": 9}  # Databus uses its buffer's partition; here it is -1
 NO_OPCODE: dict[str, Any] = {"attributes": 0, "opcode": None}  # Databus: always UPSERT
 DATA = NOT_THE_BUFFERS | NO_OPCODE
 DIFFERENCES: dict[int, dict[str, Any] | None] = {
@@ -27,7 +27,7 @@ DIFFERENCES: dict[int, dict[str, Any] | None] = {
     8: DATA,  # "srcId":70000
     9: DATA,  # "srcId":-3
     14: DATA,  # a line break in Base64
-    15: None,  # a character that is none of Base64's; Databus: an empty value
+    15: None,  # a character that is not Base64; Databus: an empty value
     16: DATA
     | {"value": base64.b64decode("H4sIAAAAAAAAAMtIzcnJBwCGphA2BQAAAA=="), "value_size": 25, "length": 86},  # gunzipped
     18: DATA,  # a schema id of 18 bytes
@@ -57,7 +57,7 @@ def from_json(*texts: str | None) -> list[bytes | None]:
 
 
 def event_of(**changes: Any) -> dict[str, Any] | None:
-    """The fields of an ordinary event with changes; `absent` takes a name out."""
+    """The fields of an ordinary event with changes; `absent` removes a name."""
     fields = {name: value for name, value in (EVENT | changes).items() if value != "absent"}
     [event] = ask("dbus_event", from_json(json.dumps(fields)))
     assert event is None or event["is_valid"]
@@ -84,7 +84,7 @@ def test_import_as_databus_does() -> None:
 
 
 def different(ours: bytes | None, theirs: bytes | None) -> dict[str, Any] | None:
-    """Our fields where they are not theirs."""
+    """The fields that differ from Databus."""
     [our, their] = ask("dbus_event", [ours, theirs])
     if our is None:
         return None
@@ -92,7 +92,7 @@ def different(ours: bytes | None, theirs: bytes | None) -> dict[str, Any] | None
 
 
 def test_back_to_the_same_text() -> None:
-    """Every V1 event gives the text again that it came from."""
+    """Every V1 event becomes the same text again."""
     texts = [event.java["json"] for event in golden() if event.java["version"] == 0 and "json" in event.java]
     assert len(texts) == 664 + 97 + 96
     events = from_json(*texts)
@@ -102,7 +102,7 @@ def test_back_to_the_same_text() -> None:
 
 
 def test_both_encodings_are_the_same_event() -> None:
-    """Where the value is text, the plain encoding loses nothing."""
+    """If the value is text, the plain encoding is lossless."""
     events = [event for event in golden() if event.java["version"] == 0 and has_text(event.java)]
     assert len(events) > 200
     plain = from_json(*(event.java["jsonPlain"] for event in events))
@@ -146,7 +146,7 @@ def test_an_end_of_period_keeps_its_fields() -> None:
     assert event is not None
     assert (event["src_id"], event["sequence"], event["key_long"], event["value"]) == (-2, 77, 5, b"hello")
     assert (event["opcode"], event["is_trace"], event["physical_partition_id"]) == ("DELETE", True, 9)
-    # What is left out is as in an end of period of Databus's own.
+    # Missing fields are the same as in an end of period that Databus writes.
     [bare] = ask("dbus_event", from_json('{"sequence":77,"timestampInNanos":1,"endOfPeriod":true}'))
     assert (bare["length"], bare["attributes"], bare["key_long"], bare["value"]) == (61, 0, 0, b"")
     assert (bare["physical_partition_id"], bare["logical_partition_id"]) == (-1, 0)
@@ -185,7 +185,7 @@ def test_values() -> None:
         assert value(valueEnc=encoding) is None, encoding
 
 
-def test_what_an_event_needs() -> None:
+def test_required_fields() -> None:
     for name in EVENT:
         assert rejected(**{name: "absent"})
         assert rejected(**{name: None})
@@ -198,7 +198,7 @@ def test_what_an_event_needs() -> None:
     assert not rejected(opcode=None, isReplicated=None, traceEnabled=None, unknown=[1, {"a": None}])
 
 
-def test_what_is_no_json() -> None:
+def test_invalid_json() -> None:
     text = json.dumps(EVENT)
     bad = [
         *(text[:size] for size in range(len(text))),
@@ -234,6 +234,6 @@ def test_nulls() -> None:
 
 
 def test_not_a_v2_text() -> None:
-    """Databus imports V1 alone: a V2 text has neither schema id nor value."""
+    """Databus imports only V1: a V2 text has neither schema id nor value."""
     texts = [event.java["json"] for event in golden() if event.java["version"] == 2 and "json" in event.java]
     assert set(from_json(*texts)) == {None}

@@ -1,4 +1,4 @@
-"""`dbus_to_json`: byte for byte what Databus writes, and for corrupt events the oracle's text or none."""
+"""`dbus_to_json`: byte for byte the text that Databus writes; for corrupt events the oracle's text or NULL."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_oracle_writes_as_java_does(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_damaged_events(encoding: str) -> None:
-    """Whatever the corruption: the text as long as every field that it names is there, else NULL."""
+def test_corrupt_events(encoding: str) -> None:
+    """For any corruption: the text if every field of the text exists, else NULL."""
     few = golden_rows()[::73]
     cuts = [event[:size] for event in few for size in range(len(event))]
     rows = [*damaged_rows(), *cuts, *mutants(seed=7, count=4000)]
@@ -70,7 +70,7 @@ def test_base64_lines(size: int) -> None:
 
 
 def with_values(values: list[bytes]) -> list[bytes]:
-    """V1 events of LONG keys with these values; nothing else of them matters here."""
+    """V1 events with LONG keys and these values; their other fields do not matter here."""
     return [b"\0" + bytes(4) + (61 + len(value)).to_bytes(4, "big") + bytes(52) + value for value in values]
 
 
@@ -82,8 +82,8 @@ def test_spellings_of_the_encoding() -> None:
     assert str(rejected.value) == "dbus_to_json() expected encoding JSON, JSON_PLAIN_VALUE, JSON_PLAIN, got 'AVRO'"
 
 
-def test_what_java_throws_at() -> None:
-    """V2 without a kind of key, or with opcode 3; a version that nobody knows."""
+def test_events_for_which_java_throws() -> None:
+    """V2 without a kind of key, or with opcode 3; an unknown version."""
     event = next(event for event in golden_rows() if event[:5] == b"\x02\xca\xfe\xde\xed")
     attributes = int.from_bytes(event[21:23], "big")
     changed = [attributes & ~0b1100, attributes | 0b11]

@@ -1,4 +1,4 @@
-"""No Databus kernel reads outside its row: guard pages, neighbours that would tempt it, checked loads.
+"""No Databus kernel reads outside its row: guard pages, neighbouring rows that would change results, checked loads.
 
 What may kill its process runs in a child.
 """
@@ -21,7 +21,7 @@ EVENT_FUNCTIONS = [f"dbus_{name}" for name in oracle.NAMES] + ["dbus_event"]
 
 
 def tempting_rows() -> list[bytes]:
-    """Every cut of a few events, mutants with wrong lengths, and the shortest of all."""
+    """Every prefix of a few events, mutants with wrong lengths, and the shortest events."""
     few = golden_rows()[::97]
     cuts = [event[:size] for event in few for size in range(len(event) + 1)]
     return [*cuts, *mutants(seed=4, count=1500), b"", b"\0", b"\2"]
@@ -29,7 +29,7 @@ def tempting_rows() -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def cuts() -> list[tuple[bytes, bytes, dict[str, Any]]]:
-    """A few events at every place: what is before it, what is behind it, and the oracle's results to the former."""
+    """A few events, cut at every position: the bytes before and after the cut, and the oracle's results for the former."""
     few = golden_rows()[::97]
     pairs = [(event[:size], event[size:]) for event in few for size in range(len(event) + 1)]
     return [(front, rest, oracle.decode(front)) for front, rest in pairs]
@@ -37,7 +37,7 @@ def cuts() -> list[tuple[bytes, bytes, dict[str, Any]]]:
 
 @pytest.mark.parametrize("function", EVENT_FUNCTIONS)
 def test_neighbours_do_not_matter(function: str, cuts: list[tuple[bytes, bytes, dict[str, Any]]]) -> None:
-    """Behind each cut is what was cut off: who reads on finds a whole event."""
+    """After each cut, the next row has the rest: a kernel that reads too far finds a whole event."""
     alone = ask(function, [front for front, _, _ in cuts])
     assert ask(function, [row for front, rest, _ in cuts for row in (front, rest)])[::2] == alone
     name = function.removeprefix("dbus_")
@@ -51,7 +51,7 @@ def test_guard_pages(at_end: bool) -> None:
 
 
 def read_beside_guard_pages(*, at_end: bool) -> None:
-    """Every function over whole columns beside a page that nobody may touch, and over each row alone."""
+    """Every function on whole columns beside a guard page, and on each row alone."""
     rows, torn = tempting_rows(), streams(seed=5, count=150)
     column = guarded_column(rows, at_end=at_end)
     for function in EVENT_FUNCTIONS:

@@ -1,4 +1,4 @@
-"""A field that is added to a layout is read and written: no table but the layout's and the functions' has to know it.
+"""A field that is added to a layout is read and written. Only the tables of the layout and the functions change.
 
 In a separate process, on a copy of the package: layouts become code when they are imported.
 """
@@ -42,7 +42,7 @@ for fields in ({"colour": 2**15}, {"colour": 1, "version": 2}):
 """
 
 
-def test_a_field_more(tmp_path: Path) -> None:
+def test_an_additional_field(tmp_path: Path) -> None:
     package = tmp_path / "sparkwire"
     shutil.copytree(Path(sparkwire.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     insert(package / "databus/layout.py", LAYOUT, '    Field("colour", "i16", "Colour of the event"),\n' + LAYOUT)
@@ -57,7 +57,7 @@ def test_a_field_more(tmp_path: Path) -> None:
     ]
 
 
-def test_a_field_that_no_function_has_is_refused() -> None:
+def test_a_field_without_a_function_is_an_error() -> None:
     with pytest.raises(TypeError, match="got colour"):
         sparkwire.FUNCTIONS["to_dbus_event"].decode(pa.array([{"colour": 1}]))
 

@@ -1,4 +1,4 @@
-"""Kernels and oracle give the same results for golden, corrupt and mutated events, whatever the bytes."""
+"""Kernels and oracle return the same results for golden, corrupt and mutated events."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.oracles.databus_writer import write
 ACCESSORS = [f"dbus_{name}" for name in oracle.NAMES]
 
 
-def test_oracle_answers_as_java_does() -> None:
-    """The oracle itself is held to every accessor of all golden events."""
+def test_the_oracle_agrees_with_java() -> None:
+    """The oracle itself, compared with every accessor of all golden events."""
     checked = cases()
     assert len(checked) == 1460
     for case in checked:
@@ -27,8 +27,8 @@ def test_oracle_answers_as_java_does() -> None:
         assert answers == dict(case.answers), case.name
 
 
-def test_the_independent_writer_writes_what_databus_wrote() -> None:
-    """All golden events, byte for byte, but those that have a part which their attributes deny."""
+def test_the_independent_writer_writes_the_same_bytes_as_databus() -> None:
+    """All golden events, byte for byte, except those with a part that their attributes do not announce."""
     events = [event for file in EVENTS + STREAMS for java, event in golden_events(file) if not _denies_a_part(java)]
     assert len(events) == 1652
     for event in events:
@@ -51,7 +51,7 @@ def test_oracle_and_cases_know_every_accessor() -> None:
 
 @pytest.fixture(scope="module")
 def rows() -> list[bytes | None]:
-    """Sound, corrupt and mutated events, and every cut of a few, in one column with NULLs between."""
+    """Valid, corrupt and mutated events, and every prefix of a few, in one column with NULLs."""
     few = golden_rows()[::73]
     cuts = [event[:size] for event in few for size in range(len(event))]
     mixed: list[bytes | None] = [*golden_rows(), *damaged_rows(), *cuts, *mutants(seed=1, count=20_000)]
@@ -77,7 +77,7 @@ def test_struct(rows: list[bytes | None], expected: list[dict[str, object] | Non
 
 
 def compare(rows: Sequence[bytes | None], got: Sequence[object], expected: Sequence[object]) -> None:
-    """Fails with the shortest row whose result is another."""
+    """Fails with the shortest row whose result differs."""
     assert len(got) == len(expected)
     wrong = [i for i in range(len(rows)) if got[i] != expected[i]]
     if wrong:

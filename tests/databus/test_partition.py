@@ -1,4 +1,4 @@
-"""`dbus_key_partition` against Java's rules written out, for every kind of key."""
+"""`dbus_key_partition` against a model of Java's rules, for every kind of key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.oracles.databus_json import java_string
 
 PARTITION = FUNCTIONS["dbus_key_partition"]
 KEYS = {
-    # As Java 17 returns (but for the magnitude of -2^63): Long.parseLong, else String.hashCode.
+    # The results of Java 17 (except the magnitude of -2^63): Long.parseLong, else String.hashCode.
     "": 0,
     "7": 7,
     "-7": 7,
@@ -39,7 +39,7 @@ KEYS = {
 
 
 def java_hash(text: str) -> int:
-    """`String.hashCode`, an int."""
+    """The int `String.hashCode`."""
     hashed = 0
     for unit in np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2"):
         hashed = (31 * hashed + int(unit)) % 2**32
@@ -47,7 +47,7 @@ def java_hash(text: str) -> int:
 
 
 def java_number(key: bytes) -> int:
-    """The magnitude of what KeyModFilter makes of a text key; Python's `int` takes more than Java does."""
+    """The magnitude of KeyModFilter's number for a text key; Python's `int` accepts more texts than Java."""
     text = java_string(key)
     digits = text[1:] if text[:1] in ("-", "+") else text
     if digits and all(c.isdecimal() and ord(c) < 0x10000 for c in digits) and -(2**63) <= int(text) < 2**63:

@@ -1,4 +1,4 @@
-"""Event files that are written: an append comes after what is there, and a stream is of one version."""
+"""Writing event files: an append comes after the existing files, and each stream has one version."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.support.client_streams import end, event
 
 
 def windows(first: int, count: int) -> list[bytes]:
-    """Windows of one event each."""
+    """Windows with one event each."""
     return [data for scn in range(first, first + count) for data in (event(scn, 1), end(scn))]
 
 
 def write(path: Path, events: list[bytes], overwrite: bool = False, **options: str) -> None:
-    """What a job of one task does."""
+    """Run a job with one task."""
     batch = pa.RecordBatch.from_pydict({"event": pa.array(events, pa.binary())})
     asked = write_events.write_of({"path": str(path)} | options, batch.schema, overwrite)
     job = uuid.uuid4().hex[:12]
@@ -42,8 +42,8 @@ def read(path: Path) -> list[int]:
 @pytest.mark.parametrize(
     "there", ["z.bin", "relay-7", "0000000000.bin.gz", "9999999999.bin", "00000000000.bin", "0000000007.bin", "ü.bin"]
 )
-def test_an_append_comes_after_what_is_there(tmp_path: Path, there: str, stream: str) -> None:
-    """Whatever the files are called: a reader takes them in the order of their names."""
+def test_an_append_comes_after_existing_files(tmp_path: Path, there: str, stream: str) -> None:
+    """For any file names: a reader reads files in the order of their names."""
     options: dict[str, Any] = {"fileBytes": "1"} | ({"stream": stream} if stream else {})
     folder = tmp_path / stream
     folder.mkdir(exist_ok=True)
@@ -61,7 +61,7 @@ def test_an_append_comes_after_what_is_there(tmp_path: Path, there: str, stream:
     assert not (tmp_path / SIDE).exists()
 
 
-def test_no_name_is_left(tmp_path: Path) -> None:
+def test_no_later_name_is_possible(tmp_path: Path) -> None:
     there = "z" * 250
     (tmp_path / there).write_bytes(b"")
     with pytest.raises(ValueError, match=r"databus has no file name after z*: rename that file, or write elsewhere"):

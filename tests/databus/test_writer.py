@@ -1,4 +1,4 @@
-"""`to_dbus_event`: the bytes that Databus writes, the fields that were given, or a sentence why not."""
+"""`to_dbus_event`: the same bytes as Databus, with the given fields, or a clear error."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DIGEST = st.one_of(MD5, st.binary(min_size=4, max_size=4))
 
 
 def write(*events: dict[str, Any] | None) -> list[bytes | None]:
-    """Events of these fields; one column has all fields that any of them has."""
+    """Events with these fields, from one column that has all of them."""
     names = [field.name for field in FIELDS if any(event and field.name in event for event in events)]
     types = pa.struct([FIELDS.field(name) for name in names] or [FIELDS.field("version")])
     column = WRITE.decode(pa.array(events, types))
@@ -63,7 +63,7 @@ def read(event: bytes | None) -> dict[str, Any]:
 # -- what was read is written again
 
 
-def test_golden_events_come_back() -> None:
+def test_golden_events_round_trip() -> None:
     events = list(golden())
     column = fields_of([event.event for event in events])
     changed = [
@@ -74,15 +74,15 @@ def test_golden_events_come_back() -> None:
     assert changed == 2 * list(NOT_CANONICAL)  # one in either byte order
 
 
-def test_bytes_that_no_field_shows_are_left_out() -> None:
+def test_bytes_outside_of_fields_are_omitted() -> None:
     for file in ("events_v1_le", "events_v2_be"):
         _, event = next(golden_events(file))
         column = fields_of([event + b"left over"])
         assert WRITE.decode(column).to_pylist() == [event]
 
 
-def test_damaged_events_become_sound() -> None:
-    """Out of whatever can be read of them, as long as the version is known."""
+def test_corrupt_events_become_valid() -> None:
+    """From the fields that can be read, if the version is known."""
     rows = [row for row in [*damaged_rows(), *mutants(seed=11, count=3000)] if row[:1] in (b"\0", b"\2")]
     written = WRITE.decode(fields_of(rows))
     assert set(ask("dbus_error", written.to_pylist())) == {None}
@@ -92,7 +92,7 @@ def test_damaged_events_become_sound() -> None:
 
 
 def test_stored_fields_are_enough() -> None:
-    """Without what is only told from other fields, and without sizes, checksums and verdicts, the event is the same."""
+    """Without derived fields, sizes, checksums and verdicts, the event is the same."""
     reported = {
         "opcode",
         "is_trace",
@@ -114,7 +114,7 @@ def test_stored_fields_are_enough() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_any_subset_of_the_fields(seed: int) -> None:
-    """What is given is read again, whatever is left out; what cannot be is rejected."""
+    """The given fields are read again, for any missing fields; an impossible event is an error."""
     chance = random.Random(seed)
     column = fields_of(golden_rows()[seed::11])
     written = 0
@@ -128,9 +128,9 @@ def test_any_subset_of_the_fields(seed: int) -> None:
         expected = {name: value for name, value in subset.items() if value is not None}
         got = {name: answers[name] for name in expected}
         if "attributes" in expected and event["version"] == 2:
-            got["attributes"] |= 0xC0  # which parts there are is seen from the parts
+            got["attributes"] |= 0xC0  # the parts determine these bits
             expected["attributes"] |= 0xC0
-        if "attributes" in expected:  # they win
+        if "attributes" in expected:  # they take precedence
             got |= {name: expected[name] for name in TOLD_BY_ATTRIBUTES & set(expected)}
         assert {k: v for k, v in got.items() if k != "timestamp"} == {
             k: v for k, v in expected.items() if k != "timestamp"
@@ -197,7 +197,7 @@ def events(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(st.lists(events(), min_size=1, max_size=8))
 def test_random_fields(fields: list[dict[str, Any]]) -> None:
-    """Written, read, the same; what was not given is not there, and all of it written once more is the same bytes."""
+    """The written fields are read again, and missing fields are missing; writing all fields again gives the same bytes."""
     written = write(*fields)
     answers = ask("dbus_event", written)
     for event, got, data in zip(fields, answers, written, strict=True):
@@ -212,7 +212,7 @@ def test_random_fields(fields: list[dict[str, Any]]) -> None:
 # -- defaults
 
 
-def test_nothing_but_zeros() -> None:
+def test_only_zeros() -> None:
     [event] = write({"version": None})
     assert event is not None
     assert len(event) == 61
@@ -226,7 +226,7 @@ def test_nothing_but_zeros() -> None:
     assert (answers["schema_id"], answers["value"], answers["src_id"]) == (bytes(16), b"", 0)
 
 
-def test_the_kind_of_key_is_what_its_fields_show() -> None:
+def test_the_kind_of_key_follows_from_its_fields() -> None:
     def kind(**fields: Any) -> tuple[str, str]:
         answers = read(write({"version": 2, **fields})[0])
         return answers["key_type"], answers["key"]
@@ -244,24 +244,24 @@ def test_the_kind_of_key_is_what_its_fields_show() -> None:
     assert kind(attributes=0b1000, key_type="LONG", key="é") == ("BYTES", "é")
 
 
-def test_attributes_win() -> None:
+def test_attributes_take_precedence() -> None:
     event = {"attributes": 0x8105, "opcode": "DELETE", "is_trace": False, "is_replicated": False, "key_type": "LONG"}
     answers = read(write(event)[0])
     assert (answers["attributes"], answers["opcode"]) == (0x8105, "UPSERT")
     assert (answers["is_trace"], answers["is_replicated"]) == (True, True)
-    # Only which parts there are is seen from the parts.
+    # Only the bits of parts follow from the parts.
     assert read(write({"version": 2, "attributes": 0xC4, "value": None})[0])["attributes"] == 0x04
     assert read(write({"version": 2, "attributes": 0x04, "metadata": b""})[0])["attributes"] == 0x44
 
 
-def test_schema_id_wins_over_the_version() -> None:
+def test_schema_id_takes_precedence_over_the_version() -> None:
     assert read(write({"schema_id": b"0123456789abcdef", "schema_version": 7})[0])["schema_id"] == b"0123456789abcdef"
     for order, stored in (("BIG_ENDIAN", b"\0\7"), ("LITTLE_ENDIAN", b"\7\0")):
         answers = read(write({"schema_version": 7, "byte_order": order})[0])
         assert (answers["schema_version"], answers["schema_id"]) == (7, stored + bytes(14))
 
 
-def test_a_part_is_there_if_its_data_or_its_schema_is() -> None:
+def test_a_part_exists_if_it_has_data_or_a_schema() -> None:
     for given_fields in ({"value": b""}, {"schema_version": 0}, {"schema_id": bytes(16)}):
         answers = read(write({"version": 2, **given_fields})[0])
         assert (answers["value"], answers["schema_id"], answers["schema_version"]) == (b"", bytes(16), 0)
@@ -270,7 +270,7 @@ def test_a_part_is_there_if_its_data_or_its_schema_is() -> None:
     assert (answers["metadata"], answers["value"]) == (b"", None)
 
 
-def test_source_and_time_from_what_tells_them() -> None:
+def test_derived_source_and_time() -> None:
     assert read(write({"is_end_of_period": True})[0])["src_id"] == -2
     assert read(write({"event_type": "CHECKPOINT"})[0])["src_id"] == -3
     assert read(write({"event_type": "SCN_REGRESS", "source_range": "GLOBAL_SYSTEM"})[0])["src_id"] == -51
@@ -330,13 +330,13 @@ def test_nulls_slices_and_types() -> None:
     assert WRITE.decode(pa.nulls(2)).to_pylist() == [None, None]
 
 
-def test_what_lies_under_a_null_is_not_looked_at() -> None:
+def test_values_under_a_null_have_no_effect() -> None:
     versions, words = pa.array([7, 0], pa.int8()), pa.array(["FOO", "UPSERT"])
     column = pa.StructArray.from_arrays([versions, words], ["version", "opcode"], mask=pa.array([True, False]))
     assert WRITE.decode(column).to_pylist() == [None, *write({"opcode": "UPSERT"})]
 
 
-def test_every_null_is_as_if_left_out() -> None:
+def test_null_counts_as_missing() -> None:
     event = {"sequence": 5, "key_long": 6, "value": b"abc"}
     assert write({field.name: event.get(field.name) for field in FIELDS}) == write(event)
 
@@ -382,7 +382,7 @@ def test_every_null_is_as_if_left_out() -> None:
         ),
     ],
 )
-def test_what_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> None:
+def test_values_that_an_event_cannot_hold(fields: dict[str, Any], sentence: str) -> None:
     names = list(fields)
     types = pa.struct(
         [(name, pa.int32() if isinstance(fields[name], int) else FIELDS.field(name).type) for name in names]
@@ -449,7 +449,7 @@ def test_guard_pages() -> None:
 
 
 def write_beside_guard_pages() -> None:
-    """Bytes that are copied, and texts made of them, beside a page that nobody may touch."""
+    """Copied bytes, and texts from them, beside a guard page."""
     rows = golden_rows()[::7]
     whole = fields_of(rows)
     for at_end in (True, False):

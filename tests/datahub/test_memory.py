@@ -1,4 +1,4 @@
-"""Results are bounded by the message, and so is the memory that decoding takes, whatever the message repeats."""
+"""The size of a message limits the size of results and the memory for decoding, even if the message has repetitions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def message(schema: Mapping[str, Any], image: Mapping[str, Any] | None = None) -
 
 
 def of_items(member: str, item: str) -> bytes:
-    """A message that is a list of one item, again and again."""
+    """A message with a list that repeats one item."""
     before, after = message({member: ["HERE"]}).split(b'"HERE"')
     return before + f"{item},".encode() * (MEGABYTES * 1_000_000 // (len(item) + 1)) + item.encode() + after
 
@@ -54,7 +54,7 @@ decode = FUNCTIONS[function].decode
 decode(pa.array([b'{"schema":{"primaryKey":["a"],"dataColumn":[{"name":"a"}, 1]}}']))
 column = pa.array([attack()], pa.binary())
 with open("/proc/self/clear_refs", "w") as control:
-    control.write("5")  # the peak begins again
+    control.write("5")  # reset the peak
 before = peak()
 result = decode(column)
 print((peak() - before) / len(column[0].as_buffer()))
@@ -64,12 +64,12 @@ print((peak() - before) / len(column[0].as_buffer()))
 @pytest.mark.process
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_memory_is_bounded_by_the_message(attack: str) -> None:
-    """The peak of a separate process, beyond what it took with the message in it."""
+    """The peak memory of a separate process, minus its memory with the message."""
     assert float(run_python("-c", CHILD, attack)) <= MOST
 
 
 def test_a_key_of_one_name_does_not_repeat_its_value() -> None:
-    """It was the message's size squared: 100 kB gave 625 MB, 200 kB failed the query."""
+    """The result was the square of the message's size: 100 kB gave 625 MB, and 200 kB failed the query."""
     blob = message({"primaryKey": ["a"] * 20_000}, {"a": "x" * 100_000})
     [answer] = ask("datahub_shard_key", [blob])
     assert answer == json.dumps(["x" * 100_000])
@@ -77,7 +77,7 @@ def test_a_key_of_one_name_does_not_repeat_its_value() -> None:
     assert ask("datahub_shard_key", rows) == [json.dumps(["x" * 1000])] * 10_000
 
 
-def test_names_that_repeat_count_where_they_are_first() -> None:
+def test_repeated_names_keep_their_first_position() -> None:
     image = {"a": 1, "b": None, "c": "x"}
     rows = [
         (["c", "a", "c", "a", "c"], '["x",1]'),
@@ -102,7 +102,7 @@ def test_many_lists_and_long_ones_in_pieces() -> None:
     assert ask("datahub_columns", [message({"dataColumn": items}) for items in columns]) == expected
 
 
-def test_a_text_that_looks_like_a_column_is_none() -> None:
+def test_a_text_that_looks_like_a_column() -> None:
     assert ask("datahub_columns", [message({"dataColumn": ["{}", {"name": "a"}]})]) == [
         [None, {"name": "a", "type": None}]
     ]

@@ -66,7 +66,7 @@ def test_cut_at_every_byte() -> None:
 
 
 def test_one_message_a_batch() -> None:
-    """What one batch has none of (escapes, dates, repeated names) takes other ways than the rest."""
+    """Batches without escapes, dates or repeated names use other code paths."""
     random = Random(5)
     for _ in range(150):
         check([datahub_messages.message(random)])
@@ -86,7 +86,7 @@ def test_every_op(op: str) -> None:
 
 
 def test_nothing_is_read_beside_the_column() -> None:
-    """At both ends of the buffer no byte may be touched; the rows before the last are cut short too."""
+    """Guard pages are at both ends of the buffer; all rows but the last are truncated, too."""
     random = Random(3)
     for _ in range(30):
         blobs = [datahub_messages.mutated(random, datahub_messages.message(random)) for _ in range(3)]
@@ -95,7 +95,7 @@ def test_nothing_is_read_beside_the_column() -> None:
 
 
 def test_neighbours_do_not_matter() -> None:
-    """A row that ends in the middle of a token is not read on into the next."""
+    """A row that ends in the middle of a token does not continue in the next row."""
     whole = next(datahub_cases.samples()).data
     for end in range(0, len(whole), 7):
         check([whole[:end], whole[end:], whole])
@@ -114,7 +114,7 @@ def test_many_columns() -> None:
 
 
 def test_a_batch_is_scanned_once() -> None:
-    """Functions of one query share a scan; another batch has its own."""
+    """Functions of one query share a scan; another batch has another scan."""
     blobs = [case.data for case in datahub_cases.samples()]
     batch, other = received(blobs), received(blobs[::-1])
     assert messages_of(batch.column(0)) is messages_of(batch.column(0))
@@ -124,7 +124,7 @@ def test_a_batch_is_scanned_once() -> None:
     assert ops[0] == ops[1][::-1]
 
 
-def test_memory_that_may_change_is_scanned_anew() -> None:
+def test_memory_that_may_change_is_scanned_again() -> None:
     column = pa.array([b'{"version": "1"}'], pa.binary())
     assert FUNCTIONS["datahub_version"].decode(column).to_pylist() == ["1"]
     np.frombuffer(column.buffers()[2], np.uint8)[13] = ord("2")
@@ -132,7 +132,7 @@ def test_memory_that_may_change_is_scanned_anew() -> None:
 
 
 def received(blobs: list[bytes]) -> pa.RecordBatch:
-    """A batch as it comes over a wire, in memory that Arrow calls immutable."""
+    """A batch from the network, in memory that Arrow calls immutable."""
     sink = pa.BufferOutputStream()
     batch = pa.RecordBatch.from_pydict({"blob": pa.array(blobs, pa.binary())})
     with pa.ipc.new_stream(sink, batch.schema) as stream:

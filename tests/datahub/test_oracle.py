@@ -1,4 +1,4 @@
-"""The DataHub oracle reads JSON itself, to tell what stands before damage. Here it is held against the standard library."""
+"""The DataHub oracle parses JSON itself, to return the fields before corruption. These tests compare it with `json`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_cases() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_soundness_is_that_of_json(seed: int) -> None:
+def test_validity_is_that_of_json(seed: int) -> None:
     random = Random(seed)
     for _ in range(50):
         blob = datahub_messages.message(random)
@@ -32,7 +32,7 @@ def test_soundness_is_that_of_json(seed: int) -> None:
 
 
 def standard(data: bytes) -> Any:
-    """What `json` reads, numbers as their text; None for what it does not take, or what RFC 8259 does not."""
+    """The result of `json`, with numbers as text; None for a text that `json` or RFC 8259 does not accept."""
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
         return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=reject, object_hook=mended)
@@ -51,7 +51,7 @@ def reject(word: str) -> None:
 
 
 def mended(pairs: dict[str, Any]) -> dict[str, Any]:
-    """Half surrogate pairs as U+FFFD; of two keys that become the same the last."""
+    """Lone surrogates become U+FFFD; if two keys become equal, the last counts."""
     return {oracle.joined(key): mend(value) for key, value in pairs.items()}
 
 

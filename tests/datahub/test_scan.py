@@ -1,4 +1,4 @@
-"""Scans that begin where the message before began alike, and the masks that find quotes: each row as if it were alone."""
+"""Scans that skip the common prefix of consecutive messages, and masks that find quotes: each row as if it were alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scan(column: pa.Array) -> Documents:
 
 
 def spans(documents: Documents, row: int, begin: int) -> list[tuple[int, ...]]:
-    """What the scan says of a row: its soundness, and each slot's kind, place, size and members."""
+    """The scan's results for a row: its validity, and each slot's kind, position, size and members."""
     said: list[tuple[int, ...]] = [(int(documents.intact[row]),)]
     for slot in range(MESSAGE.slots):
         kind, size = int(documents.kinds[slot, row]), int(documents.sizes[slot, row])
@@ -58,7 +58,7 @@ def check(blobs: Sequence[bytes]) -> None:
 
 
 def edited(random: Random, blob: bytes) -> bytes:
-    """The message with a small edit, most of them later in it than earlier: what the message before shares ends there."""
+    """The message with a small edit, more often late than early: the common prefix with the previous message ends there."""
     at = max(random.randrange(len(blob) + 1), random.randrange(len(blob) + 1))
     piece = random.choice(
         [b'"', b"\\", b" ", b"\n", b",", b":", b"{", b"}", b"{}", b"[1,2]", b"null", b"0", b"\xff", b'"op":1,']
@@ -167,7 +167,7 @@ def test_alike_cut_at_every_byte(name: str) -> None:
 
 
 def test_the_rest_in_the_next_row() -> None:
-    """Behind the end of a row stands what stood there in the row before."""
+    """The bytes after the end of a row are the same as those in the previous row."""
     long = WHOLE.replace(b"}}}", b',"note":"%s"}}}' % (b"x" * 200))
     for end in range(len(long)):
         check_as_alone([long, long[:end], long[end:] + b" " * 64])
@@ -179,7 +179,7 @@ def test_null_between() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_edited(seed: int) -> None:
-    """Each message after its own edits: whatever they share, nothing of the one is found in the other."""
+    """Messages and their edits: whatever they share, no value of one appears in another."""
     random = Random(seed)
     rows = edited_rows(random, 40)
     check_as_alone(rows)
@@ -219,8 +219,8 @@ def documents_of(values: Iterable[bytes]) -> list[bytes]:
     return [b'{"version":%s,"payload":{"op":%s},"x":[%s,%s]}' % (value, value, value, value) for value in values]
 
 
-def test_quotes_wherever_they_stand() -> None:
-    """Every distance from one quote to the next, across the bounds of blocks, after what is no quote and long."""
+def test_quotes_at_any_position() -> None:
+    """Every distance between quotes, across the bounds of blocks, and after long texts without quotes."""
     texts = [b"x" * size for size in range(200)]
     check(documents_of(b'"' + text + b'"' for text in texts))
     check(documents_of(b" " * size + b'"x"' for size in range(200)))
@@ -239,7 +239,7 @@ def test_stops_that_are_no_quotes(piece: bytes) -> None:
 @pytest.mark.parametrize(
     "piece", [b"\x1f", b"\n", b"\\x", b"\\u12", b"\x80", b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe5\xae"]
 )
-def test_damage_wherever_it_stands(piece: bytes) -> None:
+def test_corruption_at_any_position(piece: bytes) -> None:
     check(documents_of(b'"' + b"x" * size + piece + b'"' for size in range(140)))
 
 
@@ -273,7 +273,7 @@ def test_numbers() -> None:
         b'{"payload":{"timestamp":{"eventTime":%s}},"version":[%s]}' % ((number.encode(),) * 2) for number in NUMBERS
     ]
     blobs += [b'{"version":%s' % number.encode() for number in NUMBERS]
-    padded = [blob + b" " * 40 for blob in blobs]  # room for a vector, and none
+    padded = [blob + b" " * 40 for blob in blobs]  # with and without room for a vector
     check(blobs)
     check(padded)
 
@@ -332,7 +332,7 @@ def test_keys_that_repeat() -> None:
         check([blobs[0], blob, blob])
 
 
-def test_half_pairs_wherever_they_stand() -> None:
+def test_lone_surrogates_at_any_position() -> None:
     texts = [b"x" * size + rb"\ud83d" + b"y" * 70 + rb"\\\ude00" + rb"\ud83d\ude00" for size in range(140)]
     check([image("a").replace(b":0", b':"' + text + b'"') for text in texts])
 
@@ -353,8 +353,8 @@ def read_checked() -> None:
         check_as_alone(rows)
     for seed in range(3):
         check_as_alone(edited_rows(Random(seed), 30))
-    test_quotes_wherever_they_stand()
+    test_quotes_at_any_position()
     test_integers()
     test_numbers()
     test_keys_that_repeat()
-    test_half_pairs_wherever_they_stand()
+    test_lone_surrogates_at_any_position()

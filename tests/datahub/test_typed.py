@@ -1,4 +1,4 @@
-"""Typed rows of one table: against a plain model on Arrow, and in Spark for the plan, the types and the schema found."""
+"""Typed rows of one table: against a simple model on Arrow, and in Spark for the plan, the types and the inferred schema."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_names_of_tables() -> None:
             table_of(text)
 
 
-def test_columns_with_the_names_of_those_that_every_row_has() -> None:
+def test_columns_with_the_names_of_metadata_columns() -> None:
     assert row_schema({"_Error_": "LONG", "id": "LONG", "ID": "STRING"}, ["_SEQUENCE_ID_", "Id"]).names == [
         *("_sequence_id__2", *list(TUPLE_COLUMNS)[1:]),
         *("_Error__2", "id_2", "ID_3"),
@@ -180,7 +180,7 @@ def test_columns_with_the_names_of_those_that_every_row_has() -> None:
 
 
 def test_declarations() -> None:
-    """The newest by the number of its sequence id, which is no text; columns that were dropped stay."""
+    """The newest is the one with the largest number as its sequence id; dropped columns stay."""
     lists = {
         "9": [("id", "LONG"), ("old", "STRING")],
         "10": [("id", "STRING"), ("new", "DATE")],
@@ -226,7 +226,7 @@ def test_rows(messages: DataFrame) -> None:
 
 
 def test_other_columns_are_kept(spark: SparkSession, messages: DataFrame) -> None:
-    """Whatever their types and order; an UPDATE with both images has them twice."""
+    """For any types and order; an UPDATE with both images has them twice."""
     given = messages.selectExpr(
         "struct(datahub_sequence_id(value) AS id) AS `a.b`",
         "value",
@@ -254,7 +254,7 @@ def test_columns(messages: DataFrame) -> None:
     assert result == {"id": "LONG", "name": "STRING", "comment": "STRING"}
 
 
-def test_one_crossing(messages: DataFrame) -> None:
+def test_one_round_trip(messages: DataFrame) -> None:
     rows = sparkwire.datahub.rows(messages, table="example_table_pk", columns={"id": "LONG"})
     query = rows.where("_operation_type_ = 'U' AND id > 0").selectExpr("id", "_unexpected_['name']")
     plan = query._jdf.queryExecution().executedPlan().toString()
@@ -263,7 +263,7 @@ def test_one_crossing(messages: DataFrame) -> None:
     assert [tuple(row) for row in query.collect()] == [(1, "joe"), (1, "joe")]
 
 
-def test_refusals(spark: SparkSession, messages: DataFrame) -> None:
+def test_wrong_arguments(spark: SparkSession, messages: DataFrame) -> None:
     rows = sparkwire.datahub.rows
     there = (
         r"the messages have no table x\.y, only example_db\.example_table_nopk, example_db\.example_table_pk: choose"

@@ -1,4 +1,4 @@
-"""Messages that we write, read again."""
+"""Written messages, read again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def change(blobs: Sequence[bytes | None]) -> pa.StructArray:
 
 
 def write(changes: Sequence[Mapping[str, Any] | None]) -> list[Any]:
-    """What ``to_datahub_blob`` makes of STRUCTs that have the fields of these dicts."""
+    """The messages of ``to_datahub_blob`` for STRUCTs with the fields of these dicts."""
     names = dict.fromkeys(name for fields in changes for name in fields or ())
     type = pa.struct([CHANGE.field(name) for name in names])
     return plain(FUNCTIONS["to_datahub_blob"].decode(pa.array(changes, type)))
@@ -48,7 +48,7 @@ def only(changes: pa.StructArray, names: Sequence[str]) -> pa.StructArray:
 # -- what was read
 
 
-def test_the_samples_come_back() -> None:
+def test_the_samples_round_trip() -> None:
     blobs = [case.data for case in samples()]
     changes = change(blobs)
     assert len(blobs) == 6
@@ -63,8 +63,8 @@ def some_messages(seed: int, n: int) -> list[bytes]:
     return [datahub_messages.message(chance) for _ in range(n)]
 
 
-def test_what_is_read_is_written_and_read_again() -> None:
-    """Messages with any field odd or missing: every result comes back but the verdicts on what was there."""
+def test_odd_messages_round_trip() -> None:
+    """Messages with any field odd or missing: every result is read again, except the errors of the first message."""
     changes = change(some_messages(1, 3000))
     intact = changes.field("is_valid")
     assert pc.sum(intact).as_py() > 500
@@ -75,7 +75,7 @@ def test_what_is_read_is_written_and_read_again() -> None:
     assert again.filter(intact).equals(changes.filter(intact))
 
 
-def test_images_come_back_out_of_their_maps() -> None:
+def test_images_from_their_maps() -> None:
     changes = change(some_messages(2, 3000))
     names = ["op", "columns", "before_map", "after_map"]
     again = read_back(only(changes, names))
@@ -111,14 +111,14 @@ made_up = st.fixed_dictionaries(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(made_up, min_size=1, max_size=4), st.sets(st.sampled_from(sorted(f.name for f in CHANGE))))
-def test_any_fields_come_back(rows: list[dict[str, Any]], names: set[str]) -> None:
+def test_any_fields_round_trip(rows: list[dict[str, Any]], names: set[str]) -> None:
     rows = [{name: value for name, value in row.items() if name in names | {"op"}} for row in rows]
     for row, got in zip(rows, plain(change(write(rows))), strict=True):
         assert {name: got[name] for name in row} == {**row, **kept_images(row)}
 
 
 def kept_images(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Images as given, for ``before`` and ``after`` that are there."""
+    """The given images, for ``before`` and ``after`` that exist."""
     return {name: row[name] for name in ("before", "after") if name in row}
 
 
@@ -131,7 +131,7 @@ def test_timestamps_are_rounded_toward_the_past(rows: list[dict[str, Any]]) -> N
     assert got.field("event_time_ms").to_pylist() == [None if t is None else t // 1000 for t in given_times]
 
 
-def test_milliseconds_win_over_a_timestamp() -> None:
+def test_milliseconds_take_precedence_over_a_timestamp() -> None:
     [blob] = write([{"system_time_ms": 7, "system_time": 5_000_000}])
     assert blob == b'{"schema":{},"payload":{"timestamp":{"systemTime":7}}}'
 
@@ -213,12 +213,12 @@ def test_maps_are_typed_by_the_columns() -> None:
         ("d", "0001-01-01T00:00:00.000Z"): -62135596800000,
     }
     assert bare == [{name: expected.get((name, text), text)} for name, text in rows]
-    # Read again a map has the same texts; of a DATE in milliseconds the instant.
+    # After reading, a map has the same texts; a DATE in milliseconds becomes the instant.
     again = [fields["after_map"][0][1] for fields in plain(change(blobs))]
     assert again == [text if text != "1605339932000" else "2020-11-14T07:45:32.000Z" for _, text in rows]
 
 
-def test_a_text_wins_over_its_map() -> None:
+def test_a_text_takes_precedence_over_its_map() -> None:
     rows: list[dict[str, Any]] = [
         {"before": '{"a":1}', "before_map": [("a", "2")]},
         {"before": None, "before_map": [("a", "2"), ("b", None)]},
@@ -229,7 +229,7 @@ def test_a_text_wins_over_its_map() -> None:
     assert images == ['{"a":1}', '{"a":"2","b":null}', "{}", None]
 
 
-def test_a_slice_is_its_rows() -> None:
+def test_a_slice() -> None:
     changes = change([*some_messages(3, 60), None])
     for names in ([field.name for field in CHANGE], ["after_map", "columns"]):
         some = only(changes, names)
@@ -239,14 +239,14 @@ def test_a_slice_is_its_rows() -> None:
         assert one_by_one == [whole[k] for k in range(0, 61, 6)]
 
 
-def test_large_types_are_the_same() -> None:
+def test_large_types() -> None:
     changes = change(some_messages(4, 60))
     for names in ([field.name for field in CHANGE], ["after_map", "columns"]):
         some = only(changes, names)
         assert FUNCTIONS["to_datahub_blob"].decode(enlarged(some)).equals(FUNCTIONS["to_datahub_blob"].decode(some))
 
 
-def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:
+def test_bytes_that_are_not_utf_8() -> None:
     table = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\3\0\0\0"), pa.py_buffer(b"a\xffb")])
     [blob] = FUNCTIONS["to_datahub_blob"].decode(pa.StructArray.from_arrays([table], ["table"])).to_pylist()
     assert json.loads(blob)["schema"]["source"]["tableName"] == "a\ufffdb"
@@ -275,13 +275,13 @@ def test_bytes_that_are_no_text_do_not_spoil_a_message() -> None:
         ),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(fields: dict[str, Any], sentence: str) -> None:
+def test_values_that_cannot_be_written_are_a_clear_error(fields: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=r"^to_datahub_blob") as rejected:
         write([{}, fields, None])
     assert str(rejected.value) == f"to_datahub_blob() expected {sentence}"
 
 
-def test_other_fields_are_refused() -> None:
+def test_unknown_fields_are_an_error() -> None:
     with pytest.raises(
         TypeError, match=r"^to_datahub_blob\(\) expected change with the fields op, operation, .*, got position$"
     ):

@@ -1,4 +1,4 @@
-"""Whatever happens to files, a stream gives each record once, or says that one is lost."""
+"""For any changes of files, a stream returns each record once, or reports that it is lost."""
 
 from __future__ import annotations
 

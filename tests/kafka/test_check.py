@@ -1,4 +1,4 @@
-"""What `sparkwire.kafka.check` says of directories, each corrupt in one way; brokers are asked in the integration tests."""
+"""`sparkwire.kafka.check` on directories that are each corrupt in one way. The integration tests compare with brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST, LAST, EPOCHS = f"{0:020}", f"{34:020}", "leader-epoch-checkpoint"
 
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
-    """A log directory of one partition, of two segments of 17 records, several batches each."""
+    """A log directory with one partition: two segments with 17 records each, in several batches."""
     write(tmp_path, rows_of(34), batchBytes=150, segmentBytes=600, indexIntervalBytes=100)
     (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
     assert [path.stem for path in sorted((tmp_path / "orders-0").glob("*.log"))][:1] == [FIRST]
@@ -31,7 +31,7 @@ def said(path: Path, clean: bool | None = None) -> list[tuple[str, str]]:
     return [(one.file, one.action) for one in report.findings]
 
 
-def test_what_is_as_it_should_be(logs: Path) -> None:
+def test_a_valid_directory(logs: Path) -> None:
     (logs / "meta.properties").write_text("version=1\n")
     assert said(logs) == []
     report = kafka.check(str(logs))
@@ -56,7 +56,7 @@ def damage_byte(folder: Path) -> None:
 
 
 def test_a_corrupt_batch(logs: Path) -> None:
-    """The broker that looks truncates there and deletes what follows; the one that believes serves it."""
+    """A broker that verifies truncates there and deletes later segments; a broker that trusts the files serves the batch."""
     folder = logs / "orders-0"
     names = [path.name for path in sorted(folder.glob("*.log"))]
     damage_byte(folder)
@@ -67,7 +67,7 @@ def test_a_corrupt_batch(logs: Path) -> None:
     assert said(logs, clean=True) == [(names[1], "serve")]
 
 
-def test_what_has_been_flushed_is_not_looked_at(logs: Path) -> None:
+def test_flushed_segments_are_not_verified(logs: Path) -> None:
     folder = logs / "orders-0"
     first, last = (path.name for path in sorted(folder.glob("*.log")))
     (folder / first).write_bytes((folder / first).read_bytes()[:-3])
@@ -98,13 +98,13 @@ def test_what_has_been_flushed_is_not_looked_at(logs: Path) -> None:
         (lambda folder: (folder / "notes.txt").write_bytes(b"x"), []),
     ],
 )  # fmt: skip
-def test_one_thing_is_wrong(logs: Path, change: Callable[[Path], object], expected: list[tuple[str, str]]) -> None:
+def test_a_single_error(logs: Path, change: Callable[[Path], object], expected: list[tuple[str, str]]) -> None:
     change(logs / "orders-0")
     assert said(logs) == expected
 
 
-def test_offsets_that_are_there_twice(logs: Path) -> None:
-    """A broker that looks at every batch does not start on offsets below the name of their segment."""
+def test_duplicate_offsets(logs: Path) -> None:
+    """A broker that verifies every batch does not start with offsets below the name of their segment."""
     folder = logs / "orders-0"
     first, *_ = sorted(folder.glob("*.log"))
     (folder / f"{34:020}.log").write_bytes(first.read_bytes())
@@ -136,7 +136,7 @@ def test_names_of_directories(logs: Path) -> None:
     ]
 
 
-def test_there_is_nothing(tmp_path: Path) -> None:
+def test_an_empty_directory(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="does not exist, or has no file: name a broker's log directory"):
         kafka.check(str(tmp_path / "none"))
 
@@ -145,7 +145,7 @@ def test_there_is_nothing(tmp_path: Path) -> None:
 
 
 def test_offsets_that_go_back_in_a_segment(logs: Path) -> None:
-    """It is emptied where its index cannot be built, and all that follow are deleted."""
+    """If its index cannot be built, the broker empties the segment and deletes all later segments."""
     [first, *after] = sorted((logs / "orders-0").glob("*.log"))
     first.write_bytes(first.read_bytes() * 40)
     assert said(logs) == [(first.name, "truncate"), *((log.name, "delete") for log in after), (EPOCHS, "truncate")]
@@ -156,8 +156,8 @@ def test_offsets_that_go_back_in_a_segment(logs: Path) -> None:
 
 
 @pytest.mark.parametrize(("interval", "action"), [(100, "truncate"), (4096, "serve")])
-def test_batches_that_are_twice_in_a_segment(interval: int, action: str, tmp_path: Path) -> None:
-    """The indexes show how often the broker writes to them: the more often, the sooner it sees that offsets go back."""
+def test_duplicate_batches_in_a_segment(interval: int, action: str, tmp_path: Path) -> None:
+    """The indexes show how often the broker adds entries. With more entries, it notices earlier that offsets go back."""
     write(tmp_path, rows_of(34), batchBytes=150, indexIntervalBytes=interval)
     (tmp_path / "orders-0" / "partition.metadata").write_bytes(METADATA)
     log = tmp_path / "orders-0" / f"{FIRST}.log"
@@ -190,7 +190,7 @@ def test_indexes_of_an_empty_segment(tmp_path: Path) -> None:
 def test_a_log_that_starts_later(
     logs: Path, start: int, expected: list[tuple[str, str]], extent: tuple[int, int]
 ) -> None:
-    """What is before its start is hidden or deleted; a log that ends before its start is emptied."""
+    """Records before its start are hidden or deleted; a log that ends before its start becomes empty."""
     (logs / "log-start-offset-checkpoint").write_text(f"0\n1\norders 0 {start}\n")
     last = sorted((logs / "orders-0").glob("*.log"))[-1].name
     of_logs = [(file, action) for file, action in said(logs) if file.endswith(".log")]
@@ -215,8 +215,8 @@ def test_leader_epochs(logs: Path, text: str, expected: list[tuple[str, str]]) -
     assert said(logs) == expected
 
 
-def test_a_compaction_that_was_interrupted(logs: Path) -> None:
-    """A segment that it has finished takes the place of those that it was made of."""
+def test_an_interrupted_compaction(logs: Path) -> None:
+    """A finished segment replaces the segments that it was compacted from."""
     folder = logs / "orders-0"
     log = second(folder)
     log.rename(log.with_suffix(".log.swap"))
@@ -250,7 +250,7 @@ def test_snapshots_of_producers(logs: Path) -> None:
 
 
 def test_bytes_without_a_size_at_the_end(logs: Path) -> None:
-    """A broker that believes the log looks for its end in the last segment, and does not start."""
+    """A broker that trusts the log reads the end of the last segment, and does not start."""
     last = sorted((logs / "orders-0").glob("*.log"))[-1]
     last.write_bytes(last.read_bytes() + bytes(100))
     assert said(logs) == [(last.name, "truncate")]

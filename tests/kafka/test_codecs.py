@@ -1,4 +1,4 @@
-"""Codecs against other libraries: blocks of lz4, gzip members one by one; and what memory it takes."""
+"""Codecs against other libraries: blocks of lz4, gzip members one by one; and the memory for decompression."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def array(data: bytes) -> npt.NDArray[np.uint8]:
 
 
 def test_the_table() -> None:
-    """Ids and names are unique; what is read has a plan, but for what is not compressed."""
+    """Ids and names are unique. Every readable codec has a plan, except the one without compression."""
     assert len({codec.id for codec in CODECS}) == len({codec.name for codec in CODECS}) == len(CODECS)
     assert [codec.name for magic in (0, 1, 2) for codec in readable(magic) if codec.plan is None] == ["none"] * 3
     assert NAMES[:5] == ("none", "gzip", "snappy", "lz4", "zstd") == writable()
@@ -54,7 +54,7 @@ def test_the_table() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_lz4_blocks(seed: int) -> None:
-    """Those that the reference decoder takes, and no others."""
+    """The package accepts the same blocks as the reference decoder."""
     chance = random.Random(seed)
     for _ in range(40):
         block = lz4.block.compress(content(chance) or b"a", store_size=False)
@@ -75,7 +75,7 @@ def test_lz4_blocks(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_gzip_members(seed: int) -> None:
-    """With something after the last of them, for which the library rejects them all."""
+    """With other bytes after the last member, for which the library rejects all members."""
     chance = random.Random(seed)
     for _ in range(20):
         plain = [content(chance) for _ in range(chance.randrange(1, 4))]
@@ -95,7 +95,7 @@ def test_gzip_members(seed: int) -> None:
 
 
 def inflated(data: bytes, limit: int) -> bytes | int:
-    """What a payload of gzip becomes, or why it does not."""
+    """The decompressed payload of gzip, or the error."""
     arena = Arena(64)
     if limit < 0:
         return OVER_LIMIT
@@ -103,8 +103,8 @@ def inflated(data: bytes, limit: int) -> bytes | int:
     return arena.bytes[:size].tobytes() if size >= 0 else size
 
 
-def test_a_block_with_a_size_before_it_is_no_block() -> None:
-    """The library takes a block's first bytes for a size, where they can be one: Kafka does not."""
+def test_a_block_with_a_size_before_it_is_invalid() -> None:
+    """The library treats a block's first bytes as a size if possible; Kafka does not."""
     data = bytes.fromhex(
         "00000000000000000000005100000000027f67931b00030000000000000000000000000000000000000000ffffffffffffffffffffffffffff"
         "0000000104224d18604082110000000c000000c016000000010a68656c6c6f0000000000"
@@ -124,7 +124,7 @@ def lz4_frame(blocks: list[bytes]) -> bytes:
 @pytest.mark.parametrize("codec", ["snappy", "lz4"])
 @pytest.mark.parametrize("piece", [1, 3, 100, 255, 256, 257, 5000])
 def test_blocks_of_any_size(codec: str, piece: int) -> None:
-    """Down to one byte, which the library might take for a size."""
+    """From one byte on; the library might treat the bytes as a size."""
     payload = b"".join(record(b"value %d " % i * (i % 9), i) for i in range(300))
     parts = [payload[at : at + piece] for at in range(0, len(payload), piece)]
     if codec == "snappy":
@@ -167,7 +167,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / len
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["xerial", "lz4", "header keys"])
 def test_memory_is_bounded_by_the_input(name: str) -> None:
-    """In a separate process: what it takes at its peak is what is measured."""
+    """A separate process, whose peak memory is measured."""
     assert float(run_python("-c", PEAK, name)) <= 12
 
 
@@ -191,14 +191,14 @@ except MemoryError as rejected:
 
 
 @pytest.mark.process
-def test_refused_memory_is_no_damage() -> None:
-    """In a separate process: it is the process that gets no more."""
+def test_out_of_memory_is_no_corruption() -> None:
+    """A separate process with limited memory."""
     sentence = run_python("-c", REJECTED, environment={"ARROW_DEFAULT_MEMORY_POOL": "system"}).strip()
     assert sentence.startswith("malloc of size ")
 
 
-def test_memory_that_a_library_asks_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Zstandard reports it as it reports corruption, in words."""
+def test_a_library_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zstandard reports it like corruption, with another message."""
 
     def reject(source: memoryview, out: memoryview) -> int:
         raise cramjam.DecompressionError("Allocation error : not enough memory")

@@ -1,4 +1,4 @@
-"""What bytes may do at most: bounds of memory and time, and the way after corruption that Kafka does not find."""
+"""Corrupt bytes: limits of memory and time, and reading after corruption at which Kafka stops."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def record(value: bytes, number: int = 0) -> bytes:
 
 
 def batch(payload: bytes, codec: int = 0, count: int = 1, base: int = 0) -> bytes:
-    """A record batch with a right checksum."""
+    """A record batch with a valid checksum."""
     covered = struct.pack(">hiqqqhii", codec, count - 1, 0, 0, -1, -1, -1, count) + payload
     crc = crc32c.crc32c(covered)
     return struct.pack(">qiibI", base, 9 + len(covered), 0, 2, crc) + covered
 
 
 def wrapper(payload: bytes, codec: int, magic: int = 1) -> bytes:
-    """A compressed message with a right checksum."""
+    """A compressed message with a valid checksum."""
     covered = struct.pack(">bb", magic, codec) + (bytes(8) if magic else b"")
     covered += struct.pack(">ii", -1, len(payload)) + payload
     return struct.pack(">qiI", 0, 4 + len(covered), zlib.crc32(covered)) + covered
@@ -94,7 +94,7 @@ def test_bound_is_exact(codec: int) -> None:
 
 @every_codec
 def test_bomb_is_not_allocated(codec: int) -> None:
-    """A payload of 64 MiB under a bound of 1 MiB takes no more than a few MiB."""
+    """A payload of 64 MiB with a limit of 1 MiB takes only a few MiB."""
     bomb = CODECS[codec](bytes(64 * MIB))
     data = batch(bomb, codec) + batch(record(b"good"), base=7)
     rows(data, max_batch_bytes=MIB)
@@ -110,7 +110,7 @@ def test_bomb_is_not_allocated(codec: int) -> None:
 
 
 def test_bomb_of_gigabytes() -> None:
-    """A small batch that becomes 3 GiB, at the default bound."""
+    """A small batch that decompresses to 3 GiB, with the default limit."""
     chunk = bytes(cramjam.zstd.compress(bytes(128 * MIB), 1))
     before = pa.default_memory_pool().max_memory() or 0
     result = rows(batch(chunk * 24, 4))
@@ -119,21 +119,21 @@ def test_bomb_of_gigabytes() -> None:
 
 
 @every_codec
-def test_lying_sizes_inside_a_batch(codec: int) -> None:
-    """A record that claims more than there is takes what there is, and no more."""
+def test_wrong_sizes_inside_a_batch(codec: int) -> None:
+    """A record that claims more bytes than exist takes only the existing bytes."""
     data = batch(CODECS[codec](varint(2**31 - 1) + bytes(100)), codec, count=2**31 - 1)
     assert [row["error"] for row in rows(data)] == ["BAD_RECORD"]
 
 
 @pytest.mark.parametrize("codec", sorted(set(CODECS) - {4}))  # no zstd in magic 1
-def test_lying_sizes_inside_a_wrapper(codec: int) -> None:
-    """So does an inner message."""
+def test_wrong_sizes_inside_a_wrapper(codec: int) -> None:
+    """The same for an inner message."""
     data = wrapper(CODECS[codec](struct.pack(">qi", 0, 2**31 - 1) + bytes(100)), codec)
     assert [row["error"] for row in rows(data)] == ["BAD_RECORD"]
 
 
 @pytest.mark.parametrize("stated", [2**31 - 1, 2**32 - 1, 10 * MIB])
-def test_snappy_says_what_it_becomes(stated: int) -> None:
+def test_snappy_with_a_wrong_stated_size(stated: int) -> None:
     body = bytearray()
     size = stated
     while size > 127:
@@ -153,7 +153,7 @@ def test_bound_is_positive(bound: int) -> None:
 
 
 def test_more_than_arrow_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No batch of values fails a query: what one array cannot hold is TOO_LARGE, and what is not compressed has its place."""
+    """No batch of values fails a query: data that one array cannot hold is TOO_LARGE, and uncompressed data always fits."""
     from sparkwire.core import column
     from sparkwire.kafka import inflate, records
 
@@ -166,8 +166,8 @@ def test_more_than_arrow_holds_is_too_large(monkeypatch: pytest.MonkeyPatch) -> 
     assert [len(cell) for cell in ask("kafka_records", [plain] * 5)] == [1] * 5
 
 
-def test_rows_of_all_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those of one: nine values of 24 kB are no 19 GB."""
+def test_rows_of_all_values_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Like those of one value: nine values of 24 kB do not become 19 GB."""
     from sparkwire.kafka import records
 
     data = many(1000)
@@ -176,12 +176,12 @@ def test_rows_of_all_cells_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def many(count: int) -> bytes:
-    """A batch of empty records: 24 kB of it can be millions."""
+    """A batch of empty records: 24 kB can have millions."""
     return batch(bytes(cramjam.zstd.compress(record(b"") * count, 3)), 4, count)
 
 
-def test_answer_of_a_cell_is_bounded() -> None:
-    """By its rows, too: the shortest records take many times their bytes."""
+def test_result_of_a_value_is_bounded() -> None:
+    """The number of rows counts, too: the shortest records take many times their bytes."""
     data = many(100_000)
     size = len(record(b"")) * 100_000
     bound = size + ROW_BYTES * 100_000
@@ -197,23 +197,23 @@ def test_24_kb_do_not_become_gigabytes() -> None:
     assert (pa.default_memory_pool().max_memory() or 0) - before < 600 * MIB
 
 
-def test_what_is_decompressed_in_vain_counts() -> None:
-    """Bombs after the bound of the value cost nothing; what is not compressed is read anyway."""
+def test_rejected_payloads_count() -> None:
+    """Compression bombs beyond the limit of the value cost nothing; uncompressed records are still read."""
     bomb = batch(CODECS[4](record(bytes(4 * MIB))), 4)
     result = rows(bomb * 3 + batch(record(b"plain")), max_batch_bytes=MIB, max_value_bytes=2 * MIB)
     assert [(row["error"], row["value"]) for row in result] == [("TOO_LARGE", None)] * 3 + [(None, b"plain")]
 
 
 @pytest.mark.parametrize("bound", [0, -1])
-def test_bound_of_a_cell_is_positive(bound: int) -> None:
+def test_bound_of_a_value_is_positive(bound: int) -> None:
     with pytest.raises(
         ValueError, match=rf"^kafka_records\(\) expected max_value_bytes BIGINT of 1 or more, got {bound}$"
     ):
         rows(b"", max_value_bytes=bound)
 
 
-def test_a_lying_size_hides_nothing_without_checksums() -> None:
-    """A batch that claims the one after it is rejected as with checksums, and the one after it is read."""
+def test_a_wrong_size_hides_nothing_without_checksums() -> None:
+    """A batch whose size includes the next batch is rejected as with checksums, and the next batch is read."""
     first, second = batch(record(b"first")), batch(record(b"second"), base=7)
     lying = first[:8] + struct.pack(">i", len(first) + len(second) - 12) + first[12:]
     for verify in (True, False):
@@ -223,7 +223,7 @@ def test_a_lying_size_hides_nothing_without_checksums() -> None:
 
 # -- bounds of time
 
-HANGS = 30  # what takes one or two seconds takes minutes, if each position costs reading all that follows [s]
+HANGS = 30  # linear time is one or two seconds; if each position reads the rest, it takes minutes [s]
 
 
 def seconds(data: bytes) -> float:
@@ -234,7 +234,7 @@ def seconds(data: bytes) -> float:
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 def test_search_is_linear(magic: int) -> None:
-    """Positions that all look like entries reaching to the end: each has to be rejected without reading it all."""
+    """All positions look like entries that end with the data: each must be rejected without reading all of it."""
     unit = struct.pack(">qi", 0, 1 << 19) + b"\0\0\0\0" + bytes([magic]) + bytes(3)
 
     def hostile(size: int) -> bytes:
@@ -244,8 +244,8 @@ def test_search_is_linear(magic: int) -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 2])
-def test_lies_are_refused_in_linear_time(magic: int) -> None:
-    """Sound entries, before each a header that claims all that follows: its checksum must not cost reading all of it."""
+def test_wrong_sizes_are_rejected_in_linear_time(magic: int) -> None:
+    """Valid entries, and before each a header that claims the rest: its checksum must not read all of that."""
     intact = wrapper(b"", 0, 0) if magic == 0 else batch(record(b""))
     units = (8 << 20) // (17 + len(intact))
     size = units * (17 + len(intact))
@@ -277,8 +277,8 @@ def entries_of(name: str) -> list[bytes]:
 @pytest.mark.parametrize(
     "size", [0, 13, 14, -1, 2**31 - 1, 1 << 20, "one short", "one long", "two entries", "to the end"]
 )
-def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
-    """Kafka drops all that stands after a size that is too large; here only the entry with the wrong size is lost."""
+def test_a_wrong_size_costs_one_entry(name: str, size: int | str) -> None:
+    """Kafka drops everything after a size that is too large; here only the entry with the wrong size is lost."""
     parts = entries_of(name)[:12]
     at = 5
     lies = {
@@ -302,7 +302,7 @@ def test_a_lying_size_costs_one_entry(name: str, size: int | str) -> None:
 
 
 def test_entries_inside_a_value_stay_there() -> None:
-    """A batch with a wrong checksum between good ones hides no start, so its content is not searched."""
+    """A batch with a wrong checksum between valid batches hides no entry, so its content is not searched."""
     hidden = batch(record(batch(record(b"inner"))))
     broken = hidden[:17] + bytes(4) + hidden[21:]
     good = batch(record(b"good"), base=9)
@@ -310,7 +310,7 @@ def test_entries_inside_a_value_stay_there() -> None:
 
 
 def test_all_checksums_wrong() -> None:
-    """Entries that follow each other by their sizes are told apart, valid or not."""
+    """Sizes separate consecutive entries, valid or not."""
     parts = [bytes([*part[:17], part[17] ^ 1, *part[18:]]) for part in entries_of("v2_none")[:5]]
     batches = ask("kafka_batches", [b"".join(parts)])[0]
     assert [(row["size"], row["error"]) for row in batches] == [(len(part), "CRC_MISMATCH") for part in parts]
@@ -318,16 +318,16 @@ def test_all_checksums_wrong() -> None:
     assert all(row["error"] is None for row in rows(b"".join(parts), verify_crc=False))
 
 
-def test_zeroed_tail_behind_a_torn_batch() -> None:
+def test_zeroed_tail_after_a_truncated_batch() -> None:
     part = entries_of("v2_none")[0]
     batches = ask("kafka_batches", [part + part[:40] + bytes(50_000)])[0]
-    # Its size reaches into the zeros, which do not have its checksum.
+    # Its size extends into the zeros, so its checksum is wrong.
     assert [(row["position"], row["error"]) for row in batches][:2] == [(0, None), (len(part), "CRC_MISMATCH")]
     assert batches[-1]["error"] == "BAD_LENGTH"
     assert batches[-1]["size"] is None
 
 
-def test_what_is_not_an_entry() -> None:
+def test_bytes_that_are_not_an_entry() -> None:
     for data, error in [
         (b"\0", "TRUNCATED"),
         (bytes(11), "TRUNCATED"),

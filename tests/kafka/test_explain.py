@@ -37,7 +37,7 @@ HEADER = {
 
 
 def own(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of the input itself."""
+    """The lines about the input, without decompressed bytes."""
     return [line for line in lines if not (line["note"] or "").startswith(DECOMPRESSED)]
 
 
@@ -61,13 +61,13 @@ def check_headers(lines: list[dict[str, Any]], batches: list[dict[str, Any]]) ->
     for batch in batches:
         entry = begins[batch["position"]]
         for column, field in HEADER.items():
-            # What is no batch has no record_count, and of a wrapper the base offset is unknown.
+            # Other bytes have no record_count; the base offset of a wrapper is unknown.
             if batch[column] is not None and f"{entry}.{field}" in values:
                 assert values[f"{entry}.{field}"] == str(batch[column]), (entry, field)
 
 
 def check_records(lines: list[dict[str, Any]], records: list[dict[str, Any]], batches: list[dict[str, Any]]) -> None:
-    """Keys and values of the records of batches, and where they begin."""
+    """Keys and values of the records of batches, with their positions."""
     entries = {batch["position"]: f"batch[{number}]" for number, batch in enumerate(batches)}
     by_name: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
     for line in lines:
@@ -97,12 +97,12 @@ def test_golden_logs() -> None:
     check(SMALL)
 
 
-def test_nothing_of_an_intact_log_is_left() -> None:
+def test_every_byte_of_a_valid_log_has_a_line() -> None:
     (lines,) = ask("kafka_explain", [SAMPLES["segment"]])
     assert not [line for line in lines if line["field"].endswith((".rest", ".left_over"))]
 
 
-def test_damaged_logs() -> None:
+def test_corrupt_logs() -> None:
     damaged = [case.data for case in golden.damaged() if len(case.data) < 12_000]
     assert len(damaged) > 300
     check(damaged[::3])
@@ -125,7 +125,7 @@ def note(data: bytes, field: str) -> str:
     return str(result)
 
 
-def test_what_is_said() -> None:
+def test_lines() -> None:
     segment = SAMPLES["segment"]
     assert note(segment, "message[0].crc").startswith("right: stored 3352727408, computed 3352727408")
     assert note(segment, "batch[1].attributes").startswith("lz4, CreateTime")
@@ -141,7 +141,7 @@ def test_what_is_said() -> None:
     assert note(bytes(40), "entry[0].size").startswith("BAD_LENGTH: no entry has 0 bytes")
 
 
-def test_what_a_message_has_decompressed_follows_its_payload() -> None:
+def test_decompressed_messages_follow_their_payload() -> None:
     logs = [log.data for log in golden.logs() if log.name.startswith("v1_gzip/")]
     begin, stop, _, _ = next(oracle.entries(logs[0]))
     longer = logs[0][begin:stop] + b"left"
@@ -153,7 +153,7 @@ def test_what_a_message_has_decompressed_follows_its_payload() -> None:
     assert fields[-1] == "message[0].left_over"
 
 
-def test_many_records_end_in_one_line() -> None:
+def test_many_records_are_one_line() -> None:
     records = pa.array([[{"value": b"v"}] * 5000], pa.list_(pa.struct([("value", pa.binary())])))
     segment = FUNCTIONS["to_kafka_records"].decode(
         records, pa.array([0]), pa.array(["none"]), pa.array([2], pa.int32())
@@ -164,7 +164,7 @@ def test_many_records_end_in_one_line() -> None:
     assert sum(line["size"] for line in lines) == len(segment[0].as_py())
 
 
-def test_a_bomb_is_not_opened() -> None:
+def test_a_bomb_is_not_decompressed() -> None:
     records = pa.array([[{"value": bytes(MOST_INFLATED)}]], pa.list_(pa.struct([("value", pa.binary())])))
     arguments = pa.array([0]), pa.array(["zstd"]), pa.array([2], pa.int32())
     bomb = FUNCTIONS["to_kafka_records"].decode(records, *arguments)[0].as_py()
@@ -173,7 +173,7 @@ def test_a_bomb_is_not_opened() -> None:
     assert result.startswith(f"TOO_LARGE: it becomes more than {MOST_INFLATED} bytes, the bound of an explanation")
 
 
-def test_payloads_are_opened_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_payloads_are_decompressed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     segment = next(log.data for log in golden.logs() if log.name.startswith("v2_gzip/"))
     monkeypatch.setattr(explain, "MOST_INFLATED", 50_000)
     lines = explain.explain(segment)

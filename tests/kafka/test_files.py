@@ -1,4 +1,4 @@
-"""Segments read from files: the rows are those of ``kafka_records``, however a file is cut, read and found."""
+"""Segments from files: the rows are the same as those of ``kafka_records``, for any splits, chunks and paths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 ALL = {"controlRecords": "true"}
 UNCHECKED = [name for name in kafka_log.COLUMNS["batches"] if name not in ("file", "error", "crc_valid")]
-"""columns of batches that need no checksum"""
+"""columns of batches that do not depend on checksums"""
 FEW = ["position", "offset", "timestamp_ms", "value", "error"]
 FEW_OF_BATCHES = ["position", "size", "base_offset", "record_count"]
 
@@ -36,24 +36,24 @@ def rows(path: Path | str, **options: str) -> list[Row]:
 
 
 def by_headers(path: Path, size: int = 10**9, names: list[str] = UNCHECKED) -> list[Row]:
-    """The batches when nobody requests what needs a checksum."""
+    """The batches without columns that depend on checksums."""
     return rows(path, rows="batches", columns=", ".join(names), maxSplitBytes=str(size))
 
 
 def unchecked(data: bytes, names: list[str] = UNCHECKED) -> list[Row]:
-    """What ``kafka_batches`` says of them."""
+    """The result of ``kafka_batches``."""
     return only(names, [row | {"topic": None, "partition": None} for row in batches(data)])
 
 
 def batches(data: bytes) -> list[Row]:
-    """What ``kafka_batches`` says of them, but that what is no whole batch has no records to count."""
+    """The result of ``kafka_batches``, with NULL as the number of records of incomplete batches."""
     return [
         row | {"record_count": row["record_count"] if row["size"] else None} for row in ask("kafka_batches", [data])[0]
     ]
 
 
 def expected(data: bytes) -> list[Row]:
-    """What ``kafka_records`` says of the same bytes, and the number that Kafka has for each type of timestamp."""
+    """The result of ``kafka_records`` on the same bytes, with Kafka's numbers of timestamp types."""
     return [with_timestamp_type(row) for row in ask("kafka_records", [data])[0]]
 
 
@@ -67,7 +67,7 @@ def records(rows: list[Row]) -> list[Row]:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is read at once is no more than a few entries, so that small files have many borders."""
+    """A chunk has only a few entries, so that small files have many chunks."""
     monkeypatch.setattr(log, "CHUNK", 700)
     monkeypatch.setattr(decode, "DECODED", 300)
     monkeypatch.setattr(splits, "LEAD", 200)
@@ -77,7 +77,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("case", golden.logs(), ids=lambda case: case.name)
-def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_logs(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
     piece = max(700, len(case.data) // 30)
@@ -91,7 +91,7 @@ def test_what_kafka_wrote(case: Log, tmp_path: Path, tiny: None, monkeypatch: py
 
 
 @pytest.mark.parametrize("case", golden.damaged(), ids=lambda case: case.name)
-def test_damage(case: Damaged, tmp_path: Path, tiny: None) -> None:
+def test_corruption(case: Damaged, tmp_path: Path, tiny: None) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
     of_file = {"error": "WRONG_FORMAT"} if case.name == "text_file.log" else {}
@@ -126,11 +126,11 @@ def test_compressed_copies_are_read(tmp_path: Path) -> None:
     assert {(row["topic"], row["partition"], row["file"]) for row in result} == {("orders", 3, str(path))}
     assert records(rows(tmp_path, **ALL)) == records(result)
     path.with_suffix("").write_bytes(case.data)
-    assert len(rows(tmp_path, **ALL)) == len(result)  # the copy stands beside its original
+    assert len(rows(tmp_path, **ALL)) == len(result)  # the copy is in the same directory
 
 
-def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 8 MB in batches of 100 kB a hundredth is read."""
+def test_batches_read_only_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundredth of 8 MB in batches of 100 kB is read."""
     opened: list[OpenFile] = []
     start = OpenFile.__init__
 
@@ -147,8 +147,8 @@ def test_batches_take_their_headers_alone(tmp_path: Path, monkeypatch: pytest.Mo
     assert sum(source.bytes_read for source in opened) < path.stat().st_size // 100
 
 
-def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
-    """Where no offset continues from the one before, sizes lead on anyway: not to the end of the file each time."""
+def test_wrong_headers_waste_few_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
+    """If no offset follows the previous one, reading by sizes must not go to the end of the file each time."""
     monkeypatch.setattr(headers, "ROOM", 4096)
     read: list[int] = []
     alone = OpenFile.read
@@ -164,8 +164,8 @@ def test_headers_that_lead_astray_are_few(tmp_path: Path, monkeypatch: pytest.Mo
     assert 0 < len(read) < 300 * 20
 
 
-def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> None:
-    """A task that reads headers alone spans `HEADERS_SPAN` times as much."""
+def test_small_parts_share_tasks(tmp_path: Path) -> None:
+    """A task that reads only headers covers `HEADERS_SPAN` times as many bytes."""
     many = packed(list(range(300)), [1 << 20] * 300, 128 << 20)
     assert [len(task) for task in many] == [128, 128, 44]
     assert packed([0, 1, 2], [128 << 20] * 3, 128 << 20) == [(0,), (1,), (2,)]
@@ -184,7 +184,7 @@ def test_small_parts_share_tasks_large_ones_have_their_own(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", ["records", "batches"])
 @pytest.mark.parametrize("other", ["databus/relay_v1.bin", "databus/espresso_v2.bin", "kafka/README.md"])
-def test_a_file_of_another_format_says_so(other: str, kind: str) -> None:
+def test_a_file_of_another_format(other: str, kind: str) -> None:
     path = sparkwire.samples() / other
     [row] = rows(path, rows=kind)
     assert (row["position"], row["error"]) == (0, "WRONG_FORMAT")
@@ -192,7 +192,7 @@ def test_a_file_of_another_format_says_so(other: str, kind: str) -> None:
         rows(path, rows=kind, mode="FAILFAST")
 
 
-def test_a_torn_or_preallocated_segment_is_still_a_log(tmp_path: Path) -> None:
+def test_a_truncated_or_preallocated_segment_is_a_log(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     for data, error in ((batch(record(b"v"))[:-1], "TRUNCATED"), (bytes(4096), "BAD_LENGTH")):
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Files that grow: every row once, whenever it is looked, and the same rows again between the same two places."""
+"""Growing files: every row once, for batches at any time, and the same rows again between the same two offsets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grown(path: Path, data: bytes, chance: random.Random, zeros: int = 0) -> Iterator[None]:
-    """A file that is written in steps that end anywhere; with ``zeros`` it is allocated before."""
+    """Writes a file in steps that end at any position; with ``zeros``, the file is preallocated."""
     at = 0
     while at < len(data):
         at = min(len(data), at + chance.randrange(1, 9000))
@@ -46,8 +46,8 @@ def grown(path: Path, data: bytes, chance: random.Random, zeros: int = 0) -> Ite
         yield
 
 
-def test_zeros_that_are_cut_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a broker cuts what it has allocated in advance when it rolls a segment."""
+def test_zeros_that_a_broker_truncates_during_a_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker truncates the preallocated space when it rolls a segment."""
     path = tmp_path / "orders-0" / NAMES[0]
     path.parent.mkdir()
     path.write_bytes(FIRST)
@@ -78,7 +78,7 @@ def test_a_segment_grows_and_rolls(seed: int, zeros: int, tmp_path: Path, tiny: 
     (folder / NAMES[0]).write_bytes(FIRST)
     for _ in grown(folder / NAMES[1], SECOND, chance, zeros):
         result += stream.batch()
-    assert stream.batch() == []  # what is allocated and not written waits
+    assert stream.batch() == []  # preallocated space waits
     (folder / NAMES[1]).write_bytes(SECOND)
     assert result == rows(folder / NAMES[0]) + rows(folder / NAMES[1])
 
@@ -108,7 +108,7 @@ def test_new_partitions_join(tmp_path: Path) -> None:
     assert {row["partition"] for row in stream.batch()} == {7}
 
 
-def test_where_to_start(tmp_path: Path) -> None:
+def test_start_positions(tmp_path: Path) -> None:
     for name, data in zip(NAMES, (FIRST, SECOND), strict=True):
         (tmp_path / name).write_bytes(data)
     assert [row["offset"] for row in kafka(tmp_path, startingOffset="490").batch()] == list(range(490, 520))
@@ -132,7 +132,7 @@ def test_retention(tmp_path: Path) -> None:
     assert [row["offset"] for row in lenient.batch()] == list(range(494, 520))
 
 
-def test_retention_of_what_has_been_read(tmp_path: Path) -> None:
+def test_retention_of_read_segments(tmp_path: Path) -> None:
     (tmp_path / NAMES[0]).write_bytes(FIRST)
     stream = kafka(tmp_path)
     stream.batch()
@@ -141,7 +141,7 @@ def test_retention_of_what_has_been_read(tmp_path: Path) -> None:
     assert [row["offset"] for row in stream.batch()] == list(range(494, 520))
 
 
-def test_damage_in_a_growing_segment(tmp_path: Path, tiny: None) -> None:
+def test_corruption_in_a_growing_segment(tmp_path: Path, tiny: None) -> None:
     data = bytearray(FIRST)
     data[5000] ^= 1
     path = tmp_path / NAMES[0]

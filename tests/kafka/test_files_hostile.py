@@ -1,4 +1,4 @@
-"""Segments made to mislead: record batches inside of values, sizes and indexes that lead there."""
+"""Forged segments: record batches inside values, and sizes and indexes that point to them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Row = dict[str, Any]
 
 
 def inner(count: int) -> bytes:
-    """Record batches as a value holds them: a backup of another log, say."""
+    """Record batches in a value, for example a backup of another log."""
     return b"".join(entries(10**6, 10**6 + count, "of a value "))
 
 
 def leading_into(position: int, target: int, base: int) -> bytes:
-    """A record batch at ``position`` whose corrupt size leads to ``target``."""
+    """A record batch at ``position`` whose corrupt size points to ``target``."""
     data = bytearray(entry(base, [b"its size lies"]))
     data[8:12] = struct.pack(">i", target - position - 12)
     return bytes(data)
@@ -33,7 +33,7 @@ def leading_into(position: int, target: int, base: int) -> bytes:
 
 @pytest.mark.parametrize("lead", [0, 300_000, 700_000])
 def test_rows_of_a_value_are_not_rows_of_the_log(lead: int, tmp_path: Path) -> None:
-    """A wrong size leads into a value that holds record batches: whatever is made of it, it does not depend on splits."""
+    """A wrong size points into a value with record batches: the result does not depend on splits."""
     value = inner(20_000)
     filler = b"x" * max(1, lead)
     front, outer = entries(0, 50), entry(52, [filler + value + b"tail" * 50])
@@ -71,11 +71,11 @@ def test_an_index_into_a_value(tmp_path: Path) -> None:
     [
         {"maxSplitBytes": "1m"},
         {"maxSplitBytes": "1m", "rows": "batches"},
-        {"maxSplitBytes": "128k", "rows": "batches", "columns": "base_offset"},  # from headers alone
+        {"maxSplitBytes": "128k", "rows": "batches", "columns": "base_offset"},  # reads only headers
     ],
 )
-def test_an_index_that_goes_on_within_a_value(options: dict[str, str], tmp_path: Path) -> None:
-    """Its entries lead to each other, all inside of one value: no part may begin there."""
+def test_an_index_with_several_entries_within_a_value(options: dict[str, str], tmp_path: Path) -> None:
+    """Its entries are consistent, all inside one value: no part may begin there."""
     batches = entries(10**6, 10**6 + 20_000, "of a value ")
     front, outer, rest = entries(0, 2000), entry(2000, [b"".join(batches)]), entries(2001, 3002)
     path = segment(tmp_path, 0, [*front, outer, *rest])
@@ -91,7 +91,7 @@ def test_an_index_that_goes_on_within_a_value(options: dict[str, str], tmp_path:
     assert rows(path, **options) == want
 
 
-def test_a_time_index_that_leaves_out_the_largest(tmp_path: Path) -> None:
+def test_a_time_index_without_the_largest_timestamp(tmp_path: Path) -> None:
     times = [100, 900, 200]
     data = [entry(k, [b"v"], time=CREATED + time) for k, time in enumerate(times)]
     path = segment(tmp_path, 0, data)
@@ -101,7 +101,7 @@ def test_a_time_index_that_leaves_out_the_largest(tmp_path: Path) -> None:
 
 
 def filtered(path: Path, comparisons: list[Comparison], **options: str) -> list[Row]:
-    """The rows that Spark is given, where it pushes filters down."""
+    """The rows for Spark with pushed-down filters."""
     query = kafka_log.with_filters(kafka_log.query({"path": str(path), **options}), comparisons)
     return [row for task in kafka_log.plan(query) for batch in kafka_log.read(query, task) for row in batch.to_pylist()]
 
@@ -117,7 +117,7 @@ def test_filters_of_several_values(tmp_path: Path) -> None:
     assert len(filtered(path, [("offset", "=", None)])) <= 40
 
 
-def test_a_checksum_that_nobody_asks_for(tmp_path: Path) -> None:
+def test_a_checksum_that_the_query_does_not_need(tmp_path: Path) -> None:
     data = entries(0, 40)
     data[20] = data[20][:-2] + b"?" + data[20][-1:]
     path = segment(tmp_path, 0, data)
@@ -129,7 +129,7 @@ def test_a_checksum_that_nobody_asks_for(tmp_path: Path) -> None:
     assert [row["offset"] for row in result] == list(range(20, 40))
 
 
-def test_corruption_is_where_its_neighbours_are(tmp_path: Path) -> None:
+def test_corruption_has_the_offsets_between_its_neighbours(tmp_path: Path) -> None:
     data = entries(0, 40)
     data[20] = data[20][:-2] + b"?" + data[20][-1:]
     path = segment(tmp_path, 0, data)
@@ -139,7 +139,7 @@ def test_corruption_is_where_its_neighbours_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"startingOffset": "5"}, {"rows": "batches"}, {"maxSplitBytes": "1"}])
-def test_the_last_offset_that_there_is(options: dict[str, str], tmp_path: Path) -> None:
+def test_the_largest_offset(options: dict[str, str], tmp_path: Path) -> None:
     data = [*entries(0, 10), entry(2**63 - 1, [b"last"])]
     path = segment(tmp_path, 0, data)
     last = rows(path, **options)[-1]

@@ -1,4 +1,4 @@
-"""What is lost at a hole in a log, and why `read_committed` leaves a row out: the columns on request."""
+"""The columns on request: lost offsets at holes of a log, and the reason why `read_committed` omits a row."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def holes(rows: list[dict[str, Any]]) -> list[tuple[int | None, int | None]]:
 
 
 def damaged(data: list[bytes], numbers: set[int], chance: Random | None = None) -> list[bytes]:
-    """Some entries zeroed, or with a byte that is another one."""
+    """Some entries zeroed, or with a changed byte."""
     out = []
     for number, one in enumerate(data):
         if number in numbers and (chance is None or chance.random() < 0.5):
             out.append(bytes(len(one)))
         elif number in numbers and chance is not None:
-            at = chance.randrange(16, len(one))  # no checksum covers the offset and the epoch before
+            at = chance.randrange(16, len(one))  # no checksum covers the offset and the epoch before this
             out.append(one[:at] + bytes([one[at] ^ 1 << chance.randrange(8)]) + one[at + 1 :])
         else:
             out.append(one)
@@ -38,7 +38,7 @@ def damaged(data: list[bytes], numbers: set[int], chance: Random | None = None) 
 
 
 @pytest.mark.parametrize("kind", ["records", "batches"])
-def test_a_hole_tells_its_offsets(tmp_path: Path, kind: str) -> None:
+def test_offsets_of_a_hole(tmp_path: Path, kind: str) -> None:
     data = entries(100, 200, size=10)
     segment(tmp_path / "t-0", 100, damaged(data, {0, 3, 4, 9}))
     segment(tmp_path / "t-0", 230, damaged(entries(230, 250, size=10), {1}))
@@ -50,8 +50,8 @@ def test_a_hole_tells_its_offsets(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["records", "batches"])
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_lost_is_what_is_not_there(tmp_path: Path, kind: str, seed: int) -> None:
-    """The offsets told, and those of the rows, are all that were written, each once; however it is split."""
+def test_lost_offsets_are_the_missing_ones(tmp_path: Path, kind: str, seed: int) -> None:
+    """Lost offsets and the rows' offsets are all written offsets, each once, for any splits."""
     chance = Random(seed)
     data = entries(0, 3000, size=3)
     gone = {chance.randrange(len(data)) for _ in range(60)} | set(range(400, 400 + chance.randrange(30)))
@@ -68,14 +68,14 @@ def test_what_is_lost_is_what_is_not_there(tmp_path: Path, kind: str, seed: int)
         assert seen == list(range(3000))
 
 
-def test_only_what_is_asked_for_is_lost(tmp_path: Path) -> None:
+def test_only_offsets_of_the_query_are_lost(tmp_path: Path) -> None:
     segment(tmp_path, 0, damaged(entries(0, 100, size=10), {4}))
     result = rows(tmp_path, columns=LOST, startingOffset="43", endingOffset="46")
     assert holes(result) == [(43, 45)]
 
 
-def test_a_record_within_a_batch_whose_checksum_is_right(tmp_path: Path) -> None:
-    """A batch of which the third record ends beyond it: the offsets from there on."""
+def test_a_corrupt_record_in_a_batch_with_a_valid_checksum(tmp_path: Path) -> None:
+    """The third record of a batch extends beyond it: the offsets from there on are lost."""
     one = bytearray(entries(50, 60, size=10)[0])
     segment(tmp_path, 40, [*entries(40, 50, size=10), rewritten(one)])
     result = rows(tmp_path, columns=LOST)
@@ -84,7 +84,7 @@ def test_a_record_within_a_batch_whose_checksum_is_right(tmp_path: Path) -> None
 
 
 def rewritten(batch: bytearray) -> bytes:
-    """The batch with a third record of an impossible size, its checksum right."""
+    """The batch with a third record of an impossible size, and a valid checksum."""
     at = 61
     for _ in range(2):
         at += 1 + (batch[at] >> 1)
@@ -95,7 +95,7 @@ def rewritten(batch: bytearray) -> bytes:
 
 @pytest.mark.parametrize("kind", ["records", "batches"])
 def test_why_a_row_is_hidden(kind: str, tmp_path: Path) -> None:
-    """The rows of read_committed are those that are not hidden. The golden log is cut where a transaction is open."""
+    """The rows of read_committed are those that are not hidden. The golden log is truncated inside a transaction."""
     first = lines(NAMES[:1])
     write(tmp_path, NAMES[:1], first[len(first) // 2]["position"])
     offset = "offset" if kind == "records" else "base_offset"
@@ -107,7 +107,7 @@ def test_why_a_row_is_hidden(kind: str, tmp_path: Path) -> None:
     assert {row["hidden"] for row in committed} == {None}
 
 
-def test_a_stream_cannot_tell_what_is_hidden(tmp_path: Path) -> None:
+def test_a_stream_has_no_column_hidden(tmp_path: Path) -> None:
     segment(tmp_path, 0, entries(0, 3))
     query = kafka_log.query({"path": str(tmp_path), "columns": "offset,hidden"})
     with pytest.raises(ValueError, match=r"^kafka_log has hidden in batch queries only: a stream"):

@@ -1,4 +1,4 @@
-"""Memory does not grow with a file: the peak of a separate process, which nothing else has raised."""
+"""Memory does not grow with a file: peak memory of a separate process."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def repeated(path: Path, data: bytes, size: int) -> str:
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Compiling takes more memory than reading: a process of its own fills the cache."""
+    """Compiling takes more memory than reading, so a separate process fills the cache."""
     folder = tmp_path_factory.mktemp("first")
     data = golden.archive("segments_v2")["v2_mixed_codecs/" + segment("v2_mixed_codecs")]
     peaks("kafka_log", repeated(folder / "segment.log", data, len(data)))
@@ -72,7 +72,7 @@ def segment(folder: str) -> str:
 
 
 @pytest.mark.process
-def test_batches_that_become_a_thousand_times_as_much(tmp_path: Path) -> None:
+def test_batches_with_a_compression_ratio_of_a_thousand(tmp_path: Path) -> None:
     """Two gigabytes of records in two megabytes."""
     dense = batch(zstandard.compress(record(bytes(MIB))), codec=4)
     path = repeated(tmp_path / "dense.log", dense, 2000 * len(dense))
@@ -82,7 +82,7 @@ def test_batches_that_become_a_thousand_times_as_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_long_damage(tmp_path: Path) -> None:
+def test_long_corruption(tmp_path: Path) -> None:
     data = golden.archive("segments_v2")["v2_none/" + segment("v2_none")]
     path = tmp_path / "damaged.log"
     with path.open("wb") as out:

@@ -1,6 +1,6 @@
-"""Segments of one directory that have the same offsets: each offset once, from the segment that a broker reads it from.
+"""Overlapping segments of one directory: each offset once, from the segment from which a broker reads it.
 
-The judge is `broker_read`, the loop of Kafka's ``LocalLog.read`` and ``LogSegment.read`` (3.9.1) over plain lists.
+The model is `broker_read`, the loop of Kafka's ``LocalLog.read`` and ``LogSegment.read`` (3.9.1) over plain lists.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Reported = tuple[int, str]
 
 
 class Part:
-    """A segment: where it begins, and its batches' values by offset."""
+    """A segment: its base offset, and its batches' values by offset."""
 
     def __init__(self, base: int, stop: int, tag: str, size: int, first: int | None = None) -> None:
         self.base = base
@@ -37,7 +37,7 @@ class Part:
 
 
 def broker_read(parts: Sequence[Part], start: int) -> Reported | None:
-    """The first record that a fetch from an offset returns: of ``floorSegment``, else of those after it."""
+    """The first record that a fetch from an offset returns: from ``floorSegment``, else from later segments."""
     bases = [part.base for part in parts]
     for part in parts[max(0, bisect_right(bases, start) - 1) :]:
         for batch in part.batches:
@@ -66,7 +66,7 @@ def reported(rows: Sequence[Row]) -> list[Reported]:
 
 
 def layouts(seed: int, grows: bool = False) -> list[Part]:
-    """Segments of which most begin before the one before them ends; with ``grows`` each ends after it."""
+    """Segments that mostly begin before the end of the previous one; with ``grows``, each ends after it."""
     chance = random.Random(seed)
     parts, base, stop = list[Part](), 0, 0
     for k in range(chance.randrange(2, 6)):
@@ -91,7 +91,7 @@ def test_each_offset_once_from_the_segment_that_a_broker_reads(seed: int, tmp_pa
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stream_whose_segments_join_one_by_one(seed: int, tmp_path: Path) -> None:
-    """Each offset is given once, whatever of it comes later, and nothing counts as lost."""
+    """Each offset is returned once, even if it occurs again later, and nothing counts as lost."""
     folder, parts = tmp_path / "orders-0", layouts(seed, grows=True)
     write(folder, parts[:1])
     stream, rows = kafka(tmp_path), list[Reported]()
@@ -103,7 +103,7 @@ def test_a_stream_whose_segments_join_one_by_one(seed: int, tmp_path: Path) -> N
     assert [offset for offset, _ in rows] == [offset for offset, _ in broker_log(parts)]
 
 
-def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
+def test_a_log_that_a_later_segment_truncates_is_a_loss(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     write(folder, [Part(0, 10, "a", 1)])
     stream = kafka(tmp_path)
@@ -114,21 +114,21 @@ def test_a_log_that_another_segment_has_cut_is_a_loss(tmp_path: Path) -> None:
 
 
 def test_a_record_of_a_time_is_looked_for_in_the_log(tmp_path: Path) -> None:
-    """Not at the end of a segment that another one has taken over."""
+    """Not at the end of a segment whose offsets the next segment has."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 1), Part(5, 15, "b", 1)])
     result = reported(rows(tmp_path, startingTimestamp=str(CREATED + 7)))
     assert result == [(offset, f"b{offset}") for offset in range(7, 15)]
 
 
 def test_batches(tmp_path: Path) -> None:
-    """Of the first segment those that have an offset which is not the next one's."""
+    """The batches of the first segment with an offset that the next segment does not have."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 4), Part(6, 14, "b", 4)])
     result = rows(tmp_path, rows="batches")
     assert [(row["base_offset"], row["last_offset"]) for row in result] == [(0, 3), (4, 7), (6, 9), (10, 13)]
 
 
 def test_a_segment_without_a_byte_hides_none(tmp_path: Path) -> None:
-    """A new segment begins empty, and the offsets before it are those of the one before."""
+    """A new segment is empty at first, and the offsets before it belong to the previous segment."""
     write(tmp_path / "orders-0", [Part(0, 10, "a", 2)])
     segment(tmp_path / "orders-0", 5, [])
     assert [offset for offset, _ in reported(rows(tmp_path))] == list(range(10))

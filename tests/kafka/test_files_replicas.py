@@ -1,4 +1,4 @@
-"""One partition in several directories: said, or one of them, or all; never added up in silence."""
+"""One partition in several directories: an error, or one of them, or all; by default they are not mixed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Path:
-    """Three, of which the second is ahead; another partition is on one alone."""
+    """Three brokers; the second is ahead. Another partition is only on one broker."""
     for broker, first, stop in (("1", 0, 3), ("2", 1, 5), ("3", 0, 3)):
         segment(tmp_path / broker / "orders-0", first, entries(first, stop, f"b{broker}-"))
     segment(tmp_path / "3" / "orders-1", 0, entries(0, 2, "one-"))
@@ -43,7 +43,7 @@ def test_they_are_named(brokers: Path) -> None:
 
 
 def test_the_longest(brokers: Path) -> None:
-    """The one that goes furthest; of two that go as far, the one that begins first."""
+    """The log with the largest end offset; with equal ends, the one that begins first."""
     longest = ["b2-1", "b2-2", "b2-3", "b2-4", "one-0", "one-1"]
     assert sorted(values(rows(brokers, replicas="longest"))) == longest
     segment(brokers / "1" / "orders-0", 0, entries(0, 5, "b1-"))
@@ -56,7 +56,7 @@ def test_all_of_them(brokers: Path) -> None:
     assert (len(result), by_file) == (10, {"1", "2", "3"})
 
 
-def test_a_stream_goes_on_in_the_replica_that_is_ahead(tmp_path: Path) -> None:
+def test_a_stream_continues_in_the_replica_that_is_ahead(tmp_path: Path) -> None:
     segment(tmp_path / "1" / "orders-0", 0, entries(0, 3))
     stream = kafka(tmp_path, replicas="longest")
     assert values(stream.batch()) == ["0", "1", "2"]

@@ -1,4 +1,4 @@
-"""Offsets and timestamps are found where Kafka finds them, with few bytes read, and whatever the indexes say."""
+"""Offsets and timestamps are found at the same positions as in Kafka, with few reads, for any indexes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEGMENTS = [
 
 
 def unpacked(archive: str, path: str, folder: Path, indexes: str = "own") -> Path:
-    """A segment with its indexes: its own, none, or corrupt ones."""
+    """A segment with its own indexes, without indexes, or with corrupt indexes."""
     files = golden.archive(archive)
     stem = path.removesuffix(".log")
     name = stem.rsplit("/", 1)[-1]
@@ -56,7 +56,7 @@ def unpacked(archive: str, path: str, folder: Path, indexes: str = "own") -> Pat
 
 
 @pytest.mark.parametrize("indexes", ["own", "none", "noise", "zeros", "cut", "of another file", "flipped"])
-def test_where_kafka_finds_it(indexes: str, tmp_path: Path) -> None:
+def test_the_same_positions_as_kafka(indexes: str, tmp_path: Path) -> None:
     """``LogSegment.translateOffset``, ``read`` and ``findOffsetByTimestamp``."""
     query = 0
     for number, (_, archive, path) in enumerate(SEGMENTS):
@@ -136,7 +136,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_offset_takes_few_bytes(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 32 MB only an index, and the pages that hold the offset, planned and read."""
+    """From 32 MB, planning and reading use only an index and the pages with the offset."""
     opened: list[OpenFile] = []
     start = OpenFile.__init__
 

@@ -1,4 +1,4 @@
-"""Times of `kafka_log`: each has a zone."""
+"""Time options of `kafka_log`: each has a time zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``read_committed``: what Kafka's consumer gets, by what Kafka says of every batch."""
+"""``read_committed``: the records of Kafka's consumer, according to Kafka's dump of every batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ("v2_txn/00000000000000000000", "v2_txn/00000000000000000280")
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[OpenFile]:
-    """Every file that is opened from now on."""
+    """Records every file that is opened from now on."""
     opened: list[OpenFile] = []
     start = OpenFile.__init__
 
@@ -37,7 +37,7 @@ def lines(names: tuple[str, ...] = NAMES) -> list[Row]:
 
 
 def committed(batches: list[Row]) -> list[int]:
-    """The consumer's rule, the slow way: a transaction is what its producer writes before its marker."""
+    """A simple model of the consumer's rule: a transaction is what its producer writes before its marker."""
     outcome: dict[int, str] = {}
     opened: dict[int, int] = {}
     for at in range(len(batches) - 1, -1, -1):
@@ -66,7 +66,7 @@ def write(folder: Path, names: tuple[str, ...] = NAMES, cut: int | None = None) 
 
 
 def with_broker_files(folder: Path, changed: dict[str, bytes] | None = None) -> None:
-    """Both segments, with what the broker wrote beside them."""
+    """Both segments, with the broker's other files."""
     write(folder)
     for kind in (".txnindex", ".snapshot"):
         for file in storage.dumped(kind):
@@ -79,10 +79,8 @@ def with_broker_files(folder: Path, changed: dict[str, bytes] | None = None) -> 
         (folder / name).write_bytes(data)
 
 
-def test_the_brokers_files_are_believed(
-    tmp_path: Path, counted: list[OpenFile], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was aborted in the first segment, and was open at its end, is not looked for in its headers."""
+def test_the_brokers_files_are_used(tmp_path: Path, counted: list[OpenFile], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Aborted and open transactions of the first segment are not read from its headers."""
     for module in (plan, txn_files):
         monkeypatch.setattr(module, "PAGE", 256)
     monkeypatch.setattr(seek, "_TRIED", 1)
@@ -103,8 +101,8 @@ def read_of(opened: list[OpenFile], name: str) -> int:
 
 
 @pytest.mark.parametrize("name", ["00000000000000000000.txnindex", "00000000000000000280.snapshot"])
-def test_files_that_lie_change_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Empty, zeros, cut, of another segment, with a blank entry, and with a bit flipped in each of the first bytes."""
+def test_wrong_files_change_no_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty, zeroed, truncated, of another segment, with an empty entry, with a flipped bit in each of the first bytes."""
     for module in (plan, txn_files):
         monkeypatch.setattr(module, "PAGE", 256)
     with_broker_files(tmp_path)
@@ -119,15 +117,15 @@ def test_files_that_lie_change_nothing(name: str, tmp_path: Path, monkeypatch: p
         assert offsets == want, k
 
 
-def test_aborted_transactions_are_left_out(tmp_path: Path) -> None:
+def test_aborted_transactions_are_omitted(tmp_path: Path) -> None:
     write(tmp_path)
     offsets = [row["offset"] for row in rows(tmp_path, isolationLevel="read_committed")]
     assert offsets == committed(lines())
     assert 0 < len(offsets) < len(rows(tmp_path))
 
 
-def test_nothing_from_the_first_open_one_on(tmp_path: Path) -> None:
-    """At every place where the log may end."""
+def test_records_from_the_first_open_transaction_on_are_omitted(tmp_path: Path) -> None:
+    """At every position at which the log may end."""
     first = lines(NAMES[:1])
     for k in range(1, len(first), 3):
         write(tmp_path, NAMES[:1], first[k]["position"])
@@ -136,7 +134,7 @@ def test_nothing_from_the_first_open_one_on(tmp_path: Path) -> None:
 
 
 def test_a_transaction_across_segments(tmp_path: Path) -> None:
-    """One log cut into two segments anywhere is the same log."""
+    """A log that is split into two segments at any position is the same log."""
     data = golden.archive("segments_v2")[f"{NAMES[0]}.log"]
     first = lines(NAMES[:1])
     for k in range(1, len(first), 9):
@@ -148,7 +146,7 @@ def test_a_transaction_across_segments(tmp_path: Path) -> None:
         assert offsets == committed(first)
 
 
-def test_markers_are_rows_when_asked_for(tmp_path: Path) -> None:
+def test_markers_are_rows_with_the_option(tmp_path: Path) -> None:
     write(tmp_path)
     result = rows(tmp_path, isolationLevel="read_committed", controlRecords="true")
     markers = [line["baseOffset"] for line in lines() if line["isControl"]]

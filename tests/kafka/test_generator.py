@@ -1,4 +1,4 @@
-"""How `make golden` reads and writes Kafka's log bytes: what it asks for, and what it finds different."""
+"""`make golden`: how it reads and writes Kafka's log bytes, and which differences it finds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_batch_has_its_records_and_the_kafka_that_wrote_it(folder: str, ver
 
 
 def test_records_have_the_times_of_their_producer() -> None:
-    """The answers have the log's for all of them."""
+    """The results have the log's times for all records."""
     lines = "\n".join(batch.lines for batch in recipe.batches(LOGS["v1_gzip_logappend"])).split("\n")
     times = Counter(line.split("\t")[2] for line in lines if line.startswith("record"))
     assert len(times) > 100

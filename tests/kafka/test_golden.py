@@ -1,4 +1,4 @@
-"""Everything that Kafka and librdkafka wrote, against what Kafka 3.8.0 reads from it."""
+"""All bytes that Kafka and librdkafka wrote, compared with what Kafka 3.8.0 reads from them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ every_log = pytest.mark.parametrize("log", golden.logs(), ids=lambda log: log.na
 
 
 def ask_with(function: str, data: bytes, numbers: list[int]) -> list[Any]:
-    """The results to several numbers about the same bytes."""
+    """The results for several numbers on the same bytes."""
     columns = pa.array([data] * len(numbers), pa.binary()), pa.array(numbers, pa.int64())
     return plain(FUNCTIONS[function].decode(*columns))
 
 
 def intact(log: Log) -> int:
-    """How many bytes are valid entries [bytes]."""
+    """Size of the valid entries [bytes]."""
     bad = [batch["position"] for batch in log.batches if not batch["isValid"]]
     end: int = min([*bad, log.java[-1]["endPosition"]])
     return end
@@ -55,7 +55,7 @@ def test_batches(log: Log) -> None:
 
 
 @every_log
-def test_sound_prefix(log: Log) -> None:
+def test_valid_prefix(log: Log) -> None:
     assert ask("kafka_valid_bytes", [log.data]) == [intact(log)]
     last = [batch["lastOffset"] for batch in log.batches if batch["position"] < intact(log)]
     assert ask("kafka_next_offset", [log.data]) == [last[-1] + 1 if last else None]
@@ -86,13 +86,13 @@ def test_messages(magic: int) -> None:
 
 @cache
 def damage() -> list[tuple[Damaged, list[Row]]]:
-    """Each corrupt log with the rows of ``kafka_records``, which decodes them as one column."""
+    """Each corrupt log with its rows of ``kafka_records``, which decodes all logs as one column."""
     logs = golden.damaged()
     return list(zip(logs, ask("kafka_records", [log.data for log in logs]), strict=True))
 
 
 def java_records(java: Row) -> list[tuple[int, int | None]]:
-    """Offset and timestamp of each record that Java's file reader gives from valid batches."""
+    """Offset and timestamp of each record that Java's file reader returns from valid batches."""
     compact = java["compactRecords"]
     return [
         (record[0], golden.no_time(record[1])) if compact else (record["offset"], golden.no_time(record["timestamp"]))
@@ -103,13 +103,13 @@ def java_records(java: Row) -> list[tuple[int, int | None]]:
 
 
 def is_inner_bad(rows: list[Row]) -> bool:
-    """Whether a set has a message that only Kafka's file reader, which does not check it, reads."""
+    """Whether a set has a message that only Kafka's file reader returns, which does not verify it."""
     bad = [row for row in rows if row["error"] in ("CRC_MISMATCH", "BAD_MAGIC") and row["magic"] in (0, 1)]
     return any(row["compression"] not in (None, "none") and row["offset"] is not None for row in bad)
 
 
 def test_nothing_readable_is_lost() -> None:
-    """Every record that Java's file reader gives is there, in order, but where docs say stricter."""
+    """Every record of Java's file reader is returned, in order, except if docs/differences.md says that we are stricter."""
     for damaged, rows in damage():
         mine = [(row["offset"], row["timestamp_ms"]) for row in rows if row["error"] is None]
         theirs = java_records(damaged.java)
@@ -120,22 +120,22 @@ def test_nothing_readable_is_lost() -> None:
 
 
 def java_trouble(damaged: Damaged) -> list[int]:
-    """Where Java finds trouble, from there on once [bytes]."""
+    """Positions of the errors that Java finds [bytes]."""
     trouble = [
         batch["position"]
         for batch in damaged.java["batches"]
         if not batch["isValid"] or batch.get("recordsError") or batch["magic"] not in (0, 1, 2)
     ]
     end = damaged.java["fileRecords"]["endPosition"]
-    if trouble and "size" in damaged.name:  # Java continues inside what a wrong size names
+    if trouble and "size" in damaged.name:  # Java continues inside the range of the wrong size
         trouble, end = trouble[:1], len(damaged.data)
     if end < len(damaged.data) and end not in trouble:
         trouble.append(end)
     return trouble
 
 
-def test_damage_is_one_row() -> None:
-    """Where Java finds trouble there is an error, where it finds none there is none, and one corruption is one row."""
+def test_corruption_is_one_row() -> None:
+    """There is an error exactly where Java finds one, and each corruption is one row."""
     for damaged, rows in damage():
         broken = [row["position"] for row in rows if row["error"]]
         if not any(name in damaged.name for name in ("_msg_inner_", "payload_flip")):
@@ -145,7 +145,7 @@ def test_damage_is_one_row() -> None:
 
 
 def test_recovery() -> None:
-    """`kafka_valid_bytes` is what `LogSegment.recover` keeps, an unknown magic apart."""
+    """`kafka_valid_bytes` is the size that `LogSegment.recover` keeps, except for an unknown magic."""
     logs = golden.damaged()
     for damaged, size in zip(logs, ask("kafka_valid_bytes", [log.data for log in logs]), strict=True):
         kept = damaged.java["logSegmentRecover"]["sizeAfter"]
@@ -154,8 +154,8 @@ def test_recovery() -> None:
         assert size == min([*unknown, kept]), damaged.name
 
 
-def test_recovery_differs_where_the_page_says() -> None:
-    """docs/differences.md names the classes, and how many logs show them."""
+def test_documented_differences_of_recovery() -> None:
+    """docs/differences.md has the differences, and the number of logs for each."""
     page = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
     logs = golden.damaged()
     differing = [
@@ -169,16 +169,16 @@ def test_recovery_differs_where_the_page_says() -> None:
 
 
 def test_consumer() -> None:
-    """What Kafka's consumer hands out before it stops is what stands before the first error."""
+    """The records that Kafka's consumer returns before it stops are those before the first error."""
     compared = 0
     for damaged, rows in damage():
         java = damaged.java["consumer"]
         first = next((i for i, row in enumerate(rows) if row["error"]), None)
         if java["error"] is None or first is None:
-            continue  # it stops without a word; or at a batch without records (count 0), which file readers pass
+            continue  # it stops without an error, or at a batch without records (count 0), which file readers skip
         error = rows[first]
         if error["error"] == "DECOMPRESS_FAILED":
-            continue  # it gives what it had decompressed before the payload failed
+            continue  # it returns the records that it had decompressed before the failure
         if error["error"] == "CRC_MISMATCH" and error["magic"] != 2 and error["compression"] != "none":
             continue  # it does not check wrappers
         assert first == java["records"], damaged.name
@@ -206,7 +206,7 @@ def index_files() -> list[tuple[str, bytes, int, Row]]:
 
 
 def without_zeros(data: bytes, opened: Row) -> Row:
-    """Java counts what the file of an active segment has room for; an entry ends with a number that is not 0 here."""
+    """Java counts the preallocated entries of an active segment; here, the number at the end of an entry is not 0."""
     size = len(data.rstrip(b"\0"))
     entries = {"offsetIndexEntries": -(-size // 8), "timeIndexEntries": -(-size // 12)}
     last = {
@@ -251,7 +251,7 @@ def test_search_offset(path: str, asked: list[Row]) -> None:
 
 
 def test_headers_map() -> None:
-    """If a key repeats, the last header wins, be it null; rows keep what is theirs."""
+    """If a key repeats, the last header counts, even if it is null; each row keeps its own headers."""
     rows: list[list[tuple[str, bytes | None]] | None] = [
         [("a", b"1"), ("b", b"2"), ("a", b"3")],
         None,

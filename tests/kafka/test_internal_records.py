@@ -1,4 +1,4 @@
-"""``kafka_internal_record``: what brokers wrote into their internal topics, and every message of Kafka's definitions."""
+"""``kafka_internal_record``: brokers' records of internal topics, and every message of Kafka's definitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def framed(number: int, version: int, data: bytes) -> bytes:
 
 
 def wire(message: golden.Written) -> Asked | None:
-    """A record that holds the message, None for one that is inside of others."""
+    """A record with the message, None for a message inside others."""
     number, version = message.number.to_bytes(2), message.version.to_bytes(2)
     match message.topic, message.part:
         case _, "embedded":
@@ -65,7 +65,7 @@ def wire(message: golden.Written) -> Asked | None:
 
 
 def test_every_message_in_every_version() -> None:
-    """By Kafka 4.4.0's own classes."""
+    """As written by Kafka 4.4.0's own classes."""
     cases = [(message, record) for message in golden.stored() if (record := wire(message)) is not None]
     rows = ask([record for _, record in cases])
     for (message, _), row in zip(cases, rows, strict=True):
@@ -78,7 +78,7 @@ def test_every_message_in_every_version() -> None:
     defined = {(m.topic, m.part, m.number) for m in messages()}
     missing = defined - {(m.topic, m.part, m.number) for m in golden.stored()}
     assert {m.name for m in messages() if (m.topic, m.part, m.number) in missing} == {
-        # 4.4.0 does not have them any more
+        # no longer in 4.4.0
         "AccessControlRecord", "RemoveFeatureLevelRecord",
         "ShareGroupPartitionMetadataKey", "ShareGroupPartitionMetadataValue",
     }  # fmt: skip
@@ -119,14 +119,14 @@ _TEXTS = {
 
 
 def mirrored() -> list[tuple[str, bytes, bytes, str]]:
-    """Records as Kafka 3.9.1's classes write them, and as text."""
+    """Records that Kafka 3.9.1's classes write, and their text."""
     lines = (DATA / "kafka" / "mirror_records.tsv").read_text("utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
     return [(topic, base64.b64decode(key), base64.b64decode(value), text) for topic, key, value, text in rows]
 
 
 def test_mirror_makers_records_among_others() -> None:
-    """As its own classes print them."""
+    """Compared with MirrorMaker's own classes."""
     records = mirrored()
     assert len(records) == 28
     asked: list[Asked] = [
@@ -158,7 +158,7 @@ def test_mirror_makers_topics() -> None:
         assert [row["error"] for row in ask([(topic, *sync)])] == ["BAD_FIELD"]
 
 
-def test_mirror_makers_records_that_are_corrupt() -> None:
+def test_corrupt_records_of_mirror_maker() -> None:
     for topic, key, value, _ in mirrored():
         whole, tombstone = ask([(topic, key, value), (topic, key, None)])
         assert tombstone == {**whole, "value": None, "version": None}
@@ -177,7 +177,7 @@ def test_mirror_makers_records_that_are_corrupt() -> None:
 # -- what is corrupt
 
 
-def test_what_nobody_defines_is_an_error() -> None:
+def test_undefined_messages_are_an_error() -> None:
     assert [row and (row["type"], row["version"], row["key"], row["value"], row["error"]) for row in ask(UNKNOWN)] == [
         (None, None, None, None, "BAD_FIELD"),
         None,
@@ -235,7 +235,7 @@ def mutated(chance: random.Random, data: bytes | None) -> bytes | None:
 
 
 def test_corrupt_messages_are_json_or_an_error() -> None:
-    """And a row does not depend on the others."""
+    """A row does not depend on other rows."""
     rows = list(corrupt(5, 4000))
     answers = ask(rows)
     for row, answer in zip(rows, answers, strict=True):
@@ -260,7 +260,7 @@ def read_beside_guard_pages(at_end: bool) -> None:
     assert plain(RECORD.decode(pa.array(topics, pa.string()), *columns)) == ask(rows)
 
 
-def test_counts_that_lie_end_with_the_bytes() -> None:
+def test_wrong_counts_end_with_the_bytes() -> None:
     lie = framed(5, 0, bytes(4) + bytes(16) + b"\1\0\xff\xff\xff\xff\x0f")
     group = bytes(8) + b"\xff\xff\xff\xff" + b"\x7f\xff\xff\xff"
     answers = ask([("__cluster_metadata", None, lie), ("__consumer_offsets", b"\0\2\0\1g", group)])
@@ -268,7 +268,7 @@ def test_counts_that_lie_end_with_the_bytes() -> None:
 
 
 def test_members_that_cannot_be_read_stay_base64() -> None:
-    """Kafka's dump leaves out such a record."""
+    """Kafka's dump omits such a record."""
     member = b"\0\1m\0\1c\0\1h" + bytes(4) + b"\0\0\0\3\0\0\xff" + b"\0\0\0\0"
     group = b"\0\0" + b"\0\x08consumer" + bytes(4) + b"\xff\xff\xff\xff" + b"\0\0\0\1" + member
     (answer,) = ask([("__consumer_offsets", b"\0\2\0\1g", group)])

@@ -1,4 +1,4 @@
-"""Corrupt bytes of every kind: the functions return what the oracle returns, byte for byte."""
+"""Corrupt bytes of every kind: the functions return the same as the oracle, byte for byte."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROUNDS = range(16)
 
 
 def resealed(entry: bytes) -> bytes:
-    """The same with a right checksum, so that readers believe it."""
+    """The same with a valid checksum, so that readers accept it."""
     if len(entry) > 21 and entry[16] == 2:
         return entry[:17] + oracle.crc32c(entry[21:]).to_bytes(4, "big") + entry[21:]
     return entry[:12] + zlib.crc32(entry[16:]).to_bytes(4, "big") + entry[16:]
@@ -38,7 +38,7 @@ def some_entries(chance: random.Random) -> list[bytes]:
 
 
 def mutated(chance: random.Random) -> bytes:
-    """A few entries one after the other, with one or two kinds of damage."""
+    """A few consecutive entries, with one or two kinds of corruption."""
     entries = some_entries(chance)
     for _ in range(chance.randrange(3)):
         at = chance.randrange(len(entries))
@@ -46,7 +46,7 @@ def mutated(chance: random.Random) -> bytes:
         match chance.randrange(7):
             case 0:  # a bit
                 entry[chance.randrange(len(entry))] ^= 1 << chance.randrange(8)
-            case 1:  # a byte that no checksum betrays
+            case 1:  # a byte that no checksum covers
                 entry[chance.randrange(min(12, len(entry) - 1), len(entry))] = chance.choice((0, 1, 2, 127, 128, 255))
                 entry = bytearray(resealed(bytes(entry)))
             case 2:  # the size
@@ -54,13 +54,13 @@ def mutated(chance: random.Random) -> bytes:
                     (0, 1, 13, 14, 22, 48, 49, len(entry) - 13, len(entry) - 11, 2 * len(entry), -1, 2**31 - 1)
                 )
                 entry[8:12] = struct.pack(">i", size)
-            case 3:  # torn
+            case 3:  # truncated
                 del entry[chance.randrange(len(entry)) :]
-            case 4:  # something between
+            case 4:  # other bytes between entries
                 entry += chance.choice(
                     (bytes(chance.randrange(40)), chance.randbytes(chance.randrange(40)), b"\xff" * 20)
                 )
-            case 5:  # a number of the header, believed
+            case 5:  # a number of the header, with a valid checksum
                 if len(entry) > 61 and entry[16] == 2:
                     at_byte = chance.choice((22, 23, 26, 27, 53, 57, 60))
                     entry[at_byte] ^= 1 << chance.randrange(8)
@@ -129,7 +129,7 @@ def test_messages(magic: int, seed: int) -> None:
 
 
 def test_cut_at_every_byte() -> None:
-    """Of valid log bytes that are cut, the whole entries stay and the torn one is a row."""
+    """If valid log bytes are truncated, the complete entries stay, and the truncated entry is a row."""
     for data in [data for data in SOURCES if len(data) < 700]:
         cuts = [data[:size] for size in range(len(data))]
         assert ask("kafka_records", cuts) == [oracle.records(cut) for cut in cuts]
@@ -137,7 +137,7 @@ def test_cut_at_every_byte() -> None:
 
 
 def test_one_row_is_many_rows() -> None:
-    """Neighbours, blocks and arenas do not show: all logs at once, each alone, and cut into entries."""
+    """Results do not depend on neighbours, blocks and arenas: all logs at once, each alone, and split into entries."""
     logs = [log.data for log in golden.logs()]
     together = ask("kafka_records", logs)
     assert together == [ask("kafka_records", [data])[0] for data in logs]
@@ -148,8 +148,8 @@ def test_one_row_is_many_rows() -> None:
 
 
 @pytest.mark.parametrize("piece", [1, 300, 5000])
-def test_pieces_do_not_show(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However few bytes are found, checked and read at a time, and wherever room runs out or a codec begins."""
+def test_results_do_not_depend_on_pieces(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For any number of bytes at a time, and for any position at which room runs out or a codec begins."""
     rows = [mutated(random.Random(seed)) for seed in range(60)] + [log.data for log in golden.logs()]
     whole = ask("kafka_records", rows)
     monkeypatch.setattr(parse, "CACHEFUL", piece)

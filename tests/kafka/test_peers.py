@@ -1,4 +1,4 @@
-"""A second and a third opinion: kafka-python and aiokafka read the golden bytes as sparkwire does, where they can."""
+"""kafka-python and aiokafka read the golden bytes like sparkwire, as far as they can."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ours(data: bytes) -> list[tuple[Any, ...]]:
 
 
 def intact(log: Log) -> bytes:
-    """Its bytes up to the first entry that is not."""
+    """The bytes of a log up to the first other entry."""
     (size,) = ask("kafka_valid_bytes", [log.data])
     return log.data[:size]
 
@@ -67,6 +67,6 @@ def is_read_by_aiokafka(log: Log) -> bool:
 def test_aiokafka(log: Log) -> None:
     data = intact(log)
     mixed = len({batch["magic"] for batch in log.batches}) > 1
-    # The C reader is chosen by the first entry and cannot change: a mixed log needs the one in Python.
+    # The first entry selects the C reader, which cannot change; a mixed log needs the Python reader.
     reader = AioMemoryRecords if mixed else CMemoryRecords
     assert ours(data) == list(found_by(reader, data))

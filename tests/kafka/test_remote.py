@@ -1,4 +1,4 @@
-"""Buckets of tiered storage, and brokers' directories with them: the rows that the brokers' own consumers got."""
+"""Buckets of tiered storage, with and without brokers' directories: the same rows as the brokers' own consumers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def options_of(run: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("run", tiered.RUNS)
-def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: str) -> None:
+def test_disk_and_bucket_have_the_rows_of_consumers(golden: Path, run: str, level: str) -> None:
     folder = golden / run
     offsets = json.loads((folder / "truth/offsets.json").read_text())
     local = sorted(folder.glob("local*"))[-1 if run != "lineage" else 1]
@@ -86,7 +86,7 @@ def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: 
     assert len(there) >= (1 if run == "lineage" else len(offsets))
     for known in offsets:
         if run == "lineage" and (known["topic"], known["partition"]) not in there:
-            continue  # of another node
+            continue  # a partition of another node
         expected = truth(folder, known["topic"], known["partition"], level)
         mine = [row for row in result if (row["topic"], row["partition"]) == (known["topic"], known["partition"])]
         assert [row["error"] for row in mine if row["error"]] == []
@@ -97,7 +97,7 @@ def test_disk_and_bucket_are_what_consumers_read(golden: Path, run: str, level: 
 
 
 def dated(folder: Path, how: str) -> None:
-    """The dates of a bucket's objects: as written, all equal, or as whoever copies them in the order of names leaves them."""
+    """The dates of a bucket's objects: as written, all equal, or in the order of names after a copy."""
     for k, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
         if how != "as written":
             when = 1_760_000_000 + (k if how == "by name" else 0)
@@ -107,7 +107,7 @@ def dated(folder: Path, how: str) -> None:
 @pytest.mark.parametrize("how", ["as written", "all the same", "by name"])
 @pytest.mark.parametrize("run", tiered.RUNS)
 def test_a_bucket_alone(tmp_path: Path, run: str, how: str) -> None:
-    """What consumers read of it; only where the log begins is not known there."""
+    """The rows of consumers; only the log's start is unknown there."""
     tiered.extract(run, tmp_path)
     dated(tmp_path / "remote", how)
     offsets = json.loads((tmp_path / "truth/offsets.json").read_text())
@@ -125,7 +125,7 @@ def test_a_bucket_alone(tmp_path: Path, run: str, how: str) -> None:
 
 @pytest.mark.parametrize("run", tiered.RUNS)
 def test_a_bucket_alone_read_committed(golden: Path, run: str) -> None:
-    """Nothing from the first transaction on whose marker is not in the bucket."""
+    """No rows from the first transaction on whose marker is not in the bucket."""
     folder = golden / run
     offsets = json.loads((folder / "truth/offsets.json").read_text())
     options = {"path": str(folder / "remote"), **options_of(folder)}
@@ -169,7 +169,7 @@ def test_offsets_and_times_are_found(golden: Path, run: str) -> None:
 
 
 def is_left_of(before: list[Row], rows: list[Row]) -> bool:
-    """Whether these are rows of before, in its order."""
+    """Whether these rows are among the earlier rows, in the same order."""
     behind = iter(before)
     return all(row in behind for row in rows)
 
@@ -178,7 +178,7 @@ def objects(folder: Path, suffix: str) -> list[Path]:
     return sorted((folder / "remote").rglob(f"*{suffix}"))
 
 
-def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_key_is_a_clear_error(tmp_path: Path) -> None:
     tiered.extract("enc", tmp_path)
     options = options_of(tmp_path)
     with pytest.raises(ValueError, match=r"encrypted with the key key.*encryptionKeys must name"):
@@ -202,14 +202,14 @@ def test_without_a_key_it_is_one_sentence(tmp_path: Path) -> None:
     assert rows(path=str(tmp_path / "remote"), **options)
 
 
-def test_data_keys_that_a_process_keeps_are_bounded() -> None:
-    """Each segment has one, and a long query meets thousands."""
+def test_the_cache_of_data_keys_is_bounded() -> None:
+    """Each segment has a data key, and a long query reads thousands."""
     for kept in (encryption_keys._cipher, encryption_keys._private_key):
         assert kept.cache_info().maxsize is not None
 
 
-def test_a_data_key_that_is_damaged_is_one_sentence(tmp_path: Path) -> None:
-    """Wherever its bytes are changed, and however many there are."""
+def test_a_corrupt_data_key_is_a_clear_error(tmp_path: Path) -> None:
+    """For changed bytes at any position, and for any size."""
     tiered.extract("enc", tmp_path)
     options_of(tmp_path)
     path = str(tmp_path / "keys" / "keys.json")
@@ -225,7 +225,7 @@ def test_a_data_key_that_is_damaged_is_one_sentence(tmp_path: Path) -> None:
         encryption_keys.Keys(path).decrypt(bytes(64), f"{name}:x", b"")
 
 
-def test_a_manifest_of_another_version_is_one_sentence(tmp_path: Path) -> None:
+def test_a_manifest_of_another_version_is_a_clear_error(tmp_path: Path) -> None:
     tiered.extract("zstd", tmp_path)
     manifest = objects(tmp_path, ".rsm-manifest")[0]
     manifest.write_text(manifest.read_text().replace('"version":"1"', '"version":"2"'))
@@ -235,7 +235,7 @@ def test_a_manifest_of_another_version_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("run", ["zstd", "enc"])
 @pytest.mark.parametrize("harm", ["flip", "cut"])
-def test_a_corrupt_chunk_is_a_row_and_what_follows_is_read(tmp_path: Path, run: str, harm: str) -> None:
+def test_a_corrupt_chunk_is_a_row_and_reading_continues(tmp_path: Path, run: str, harm: str) -> None:
     tiered.extract(run, tmp_path)
     options = {"path": str(tmp_path / "remote"), **options_of(tmp_path)}
     before = rows(**options)
@@ -265,7 +265,7 @@ def test_a_corrupt_chunk_is_a_row_and_what_follows_is_read(tmp_path: Path, run: 
 
 
 def by_segment(folder: Path) -> list[list[Path]]:
-    """The objects of a bucket, those of each segment together, in the order in which they were written."""
+    """The objects of a bucket by segment, in the order in which they were written."""
     result: dict[str, list[Path]] = {}
     for path in folder.rglob("*"):
         if path.is_file():
@@ -274,11 +274,11 @@ def by_segment(folder: Path) -> list[list[Path]]:
 
 
 @pytest.mark.parametrize("run", ["plain", "enc"])
-def test_a_stream_over_a_bucket_gives_each_record_once(golden: Path, tmp_path: Path, run: str) -> None:
+def test_a_stream_over_a_bucket_returns_each_record_once(golden: Path, tmp_path: Path, run: str) -> None:
     source, target = golden / run / "remote", tmp_path / "bucket"
     stream, result = None, list[Row]()
     for objects_of_one in by_segment(source):
-        for path in sorted(objects_of_one):  # the manifest is the last of them
+        for path in sorted(objects_of_one):  # the manifest is the last object
             copied = target / path.relative_to(source)
             copied.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copied)
@@ -290,7 +290,7 @@ def test_a_stream_over_a_bucket_gives_each_record_once(golden: Path, tmp_path: P
     assert sorted([tuple(row[key] for key in keys) for row in result], key=lambda row: row[:3]) == expected
 
 
-def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_path: Path) -> None:
+def test_segments_deleted_before_they_are_read_are_a_loss(golden: Path, tmp_path: Path) -> None:
     partition = next((golden / "plain/remote").glob("orders-*/0"))
     target = tmp_path / "bucket" / partition.relative_to(golden / "plain/remote")
     shutil.copytree(partition, target)
@@ -307,7 +307,7 @@ def test_what_a_broker_deletes_before_it_is_read_is_a_loss(golden: Path, tmp_pat
 
 
 @pytest.mark.parametrize("run", ["plain", "lineage"])
-def test_without_indexes_the_manifests_tell(tmp_path: Path, run: str) -> None:
+def test_without_indexes_manifests_are_used(tmp_path: Path, run: str) -> None:
     tiered.extract(run, tmp_path)
     before = rows(path=str(tmp_path / "remote"))
     for path in objects(tmp_path, ".indexes"):
@@ -316,7 +316,7 @@ def test_without_indexes_the_manifests_tell(tmp_path: Path, run: str) -> None:
 
 
 def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
-    """``orders-2024-…-0`` is partition 0, whatever the length of what is between."""
+    """``orders-2024-…-0`` is partition 0, for any length of the part between."""
     for topic in ("orders-2024-customer_events_v2_x", "orders-2024-" + "x" * 20, "a-1"):
         folder = tmp_path / f"{topic}-0"
         folder.mkdir()
@@ -325,7 +325,7 @@ def test_a_topic_whose_name_looks_like_a_copy(tmp_path: Path) -> None:
         assert {(row["topic"], row["partition"], row["tier"]) for row in result} == {(topic, 0, "local")}
 
 
-def test_a_file_of_keys_that_is_not_there_is_what_is_wrong(tmp_path: Path) -> None:
+def test_a_missing_file_of_keys_is_the_error(tmp_path: Path) -> None:
     tiered.extract("enc", tmp_path)
     remote_path, nowhere, names = str(tmp_path / "remote"), tmp_path / "nowhere.json", tmp_path / "names.json"
     with pytest.raises(FileNotFoundError, match=rf"^encryptionKeys names {nowhere}, which does not exist$"):

@@ -1,4 +1,4 @@
-"""What a bucket has lost: every offset is a row, or a row tells that it is lost."""
+"""Buckets that have lost objects: every offset is a row, or a row reports that it is lost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Bucket(NamedTuple):
 
 
 def copied(golden: Path, run: str, folder: Path) -> Bucket:
-    """The partition with fewest segments, of three at least."""
+    """The partition with the fewest segments, at least three."""
     partitions: dict[Path, int] = {}
     for path in (golden / run / "remote").rglob("*.rsm-manifest"):
         partitions[path.parent] = partitions.get(path.parent, 0) + 1
@@ -119,11 +119,11 @@ BELIEVED = {
     "end at the last offset", "end before the start", "end too early", "start before all", "start beyond all",
     "an epoch that never was",
 }  # fmt: skip
-"""what names, neighbours or bytes tell better than the manifest"""
+"""errors of the manifest that names, neighbours or bytes correct"""
 
 
 def reported(rows: list[Row], end: int) -> list[int]:
-    """The offsets that rows have, or tell as lost."""
+    """The offsets that rows have or report as lost."""
     offsets = []
     for row in rows:
         if row["error"] is None:
@@ -153,7 +153,7 @@ def test_no_offset_vanishes(golden: Path, tmp_path: Path, run: str, harm: str) -
             assert harm in BELIEVED
 
 
-def test_a_hole_says_why(golden: Path, tmp_path: Path) -> None:
+def test_the_error_of_a_hole(golden: Path, tmp_path: Path) -> None:
     bucket = copied(golden, "plain", tmp_path)
     manifest = bucket.manifests()[1]
     log_of(manifest).unlink()
@@ -164,8 +164,8 @@ def test_a_hole_says_why(golden: Path, tmp_path: Path) -> None:
         bucket.rows(mode="FAILFAST")
 
 
-def test_a_segment_that_is_being_uploaded_is_no_hole(golden: Path, tmp_path: Path) -> None:
-    """The last `.log` of a partition, alone: the broker is on its way with the others."""
+def test_an_upload_in_progress_is_no_hole(golden: Path, tmp_path: Path) -> None:
+    """Only the last `.log` of a partition exists: the broker still uploads the other objects."""
     bucket = copied(golden, "plain", tmp_path)
     manifest = bucket.manifests()[-1]
     manifest.unlink()
@@ -175,7 +175,7 @@ def test_a_segment_that_is_being_uploaded_is_no_hole(golden: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("which", [slice(0, 1), slice(1, 2), slice(-1, None), slice(None)])
 def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> None:
-    """Segments of which no object is left: the directory tells where the log begins, and what is on disk where it continues."""
+    """Segments without any object: the directory has the log's start, and the segments on disk show where it continues."""
     local = sorted((golden / "plain").glob("local*"))[-1]
     partition = copied(golden, "plain", tmp_path).folder
     topic = partition.parent.name[:-23]
@@ -187,7 +187,7 @@ def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> 
         for suffix in (".log", ".indexes", ".rsm-manifest"):
             manifest.with_suffix(suffix).unlink()
     after = rows(path, **options)
-    assert len(after) < len(before) or which.start  # the others are on disk as well
+    assert len(after) < len(before) or which.start  # the others are also on disk
     assert reported(after, 0) == offsets_of(before)
     holes = rows(path, rows="batches", columns="file,error,first_lost,last_lost", remotePath=str(tmp_path))
     tell = ("file", "first_lost", "last_lost")
@@ -196,7 +196,7 @@ def test_between_disk_and_bucket(golden: Path, tmp_path: Path, which: slice) -> 
     ]
 
 
-def test_a_stream_does_not_pass_over_a_hole(golden: Path, tmp_path: Path) -> None:
+def test_a_stream_does_not_skip_a_hole(golden: Path, tmp_path: Path) -> None:
     bucket = copied(golden, "plain", tmp_path)
     log_of(bucket.manifests()[1]).unlink()
     with pytest.raises(DataLossError, match=r"cannot be read: its \.log is not there"):
@@ -262,11 +262,11 @@ def bomb(manifest: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_manifest_costs_no_more_than_what_is_there(golden: Path, tmp_path: Path, name: str) -> None:
+def test_memory_for_a_manifest_depends_on_the_object(golden: Path, tmp_path: Path, name: str) -> None:
     bucket = copied(golden, "zstd", tmp_path)
     before = bucket.rows()
     bomb(bucket.manifests()[1], name)
-    tracemalloc.start()  # NumPy's memory is among it
+    tracemalloc.start()  # includes NumPy's memory
     try:
         after = bucket.rows()
         assert tracemalloc.get_traced_memory()[1] < 600 << 20
@@ -276,7 +276,7 @@ def test_a_manifest_costs_no_more_than_what_is_there(golden: Path, tmp_path: Pat
 
 
 def test_manifests_of_any_bytes(golden: Path, tmp_path: Path) -> None:
-    """A byte of a manifest that is another one: rows, or one sentence."""
+    """A changed byte of a manifest: rows, or a clear error."""
     bucket, chance = copied(golden, "enc", tmp_path), Random(36)
     manifest = bucket.manifests()[1]
     raw, before = manifest.read_bytes(), bucket.rows()

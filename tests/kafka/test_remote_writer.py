@@ -1,4 +1,4 @@
-"""The independent writer of tiered storage: it writes what the plugin wrote, and what it writes is read as that is."""
+"""The independent writer of tiered storage: it writes the same bytes as the plugin, and they are read in the same way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEY = "key1"
 
 
 class Stored(NamedTuple):
-    """A segment that is neither compressed nor encrypted, as the plugin stored it."""
+    """An uncompressed and unencrypted segment that the plugin stored."""
 
     path: str
     objects: Mapping[str, bytes]
@@ -48,7 +48,7 @@ def segments() -> Iterator[Stored]:
             yield Stored(start, {suffix: files[start + suffix] for suffix in suffixes})
 
 
-def test_what_the_plugin_wrote_byte_for_byte() -> None:
+def test_the_same_bytes_as_the_plugin() -> None:
     found = list(segments())
     assert len(found) > 20
     for segment in found:
@@ -56,7 +56,7 @@ def test_what_the_plugin_wrote_byte_for_byte() -> None:
 
 
 @pytest.mark.parametrize(("compressed", "encrypted"), [(True, False), (False, True), (True, True)])
-def test_what_it_writes_is_read(tmp_path: Path, compressed: bool, encrypted: bool) -> None:
+def test_written_segments_are_read(tmp_path: Path, compressed: bool, encrypted: bool) -> None:
     private = tiered.run_files("enc")[f"keys/{KEY}.private.pem"]
     public = tiered.run_files("enc")[f"keys/{KEY}.public.pem"]
     (tmp_path / "key.pem").write_bytes(private)

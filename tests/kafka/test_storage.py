@@ -1,4 +1,4 @@
-"""The rest of Kafka's local storage: what Kafka's own programs say of its files, and corrupt bytes of every kind."""
+"""Other files of Kafka's local storage: compared with Kafka's own programs, and corrupt bytes of every kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RECORDS: dict[str, Callable[[bytes | None, bytes | None], Row | None]] = {
 
 
 def ask_pairs(function: str, pairs: list[Pair]) -> list[Any]:
-    """The results to keys and values."""
+    """The results for keys and values."""
     keys, values = zip(*pairs, strict=True)
     return plain(FUNCTIONS[function].decode(pa.array(keys, pa.binary()), pa.array(values, pa.binary())))
 
@@ -55,14 +55,14 @@ def as_dumped(row: Row) -> Row:
         "currentTxnFirstOffset": row["current_txn_first_offset"],
         "lastTimestamp": row["timestamp_ms"],
     }
-    if row["last_sequence"] == -1:  # the dump says no more of a producer without data
+    if row["last_sequence"] == -1:  # the dump has no other fields of a producer without data
         return known
     data = {"lastSequence": row["last_sequence"], "lastOffset": row["last_offset"], "offsetDelta": row["offset_delta"]}
     return known | data
 
 
 def without_derived(line: Row) -> Row:
-    """A line of a snapshot's dump without what follows from the rest of it."""
+    """A line of a snapshot's dump without derived fields."""
     return {name: value for name, value in line.items() if name not in ("firstSequence", "timestamp")}
 
 
@@ -93,12 +93,12 @@ def test_leader_epochs() -> None:
 
 @pytest.mark.parametrize(("text", "rows"), [(b"", 0), (b"0", 0), (b"0\n", 0), (b"\n", 1), (b"1\n", 1), (b"0\n\n", 1)])
 def test_leader_epochs_of_a_broker_that_was_killed(text: bytes, rows: int) -> None:
-    """Kafka's `CheckpointFile` reads no entries where a line is not there, and rejects an empty one."""
+    """Kafka's `CheckpointFile` reads no entries if a line is missing, and rejects an empty line."""
     assert ask("kafka_leader_epochs", [text]) == [[{"epoch": None, "start_offset": None}] * rows]
 
 
 def dumped_offset(row: Row) -> str:
-    """The text that DumpLogSegments has of a committed offset."""
+    """DumpLogSegments' text of a committed offset."""
     data = {"offset": row["offset"]}
     data |= {"leaderEpoch": row["leader_epoch"]} if row["version"] >= 3 else {}
     data |= {"metadata": row["metadata"], "commitTimestamp": row["commit_timestamp_ms"]}
@@ -169,7 +169,7 @@ NAMES = {
 
 
 def our_value(name: str, value: Any) -> Any:
-    """A value of Kafka's JSON as the functions return it."""
+    """A value of Kafka's JSON in the form that the functions return."""
     if name == "members":
         return len(value)
     if name == "state":
@@ -199,7 +199,7 @@ def test_every_version_that_kafka_writes(kind: str) -> None:
 
 
 def files(function: str) -> list[bytes]:
-    """Sound files for a function."""
+    """Valid files for a function."""
     if function == "kafka_leader_epochs":
         return [*golden.checkpoints(), b"0\r\n2\r\n0 0\r\n3\t 9223372036854775807\r\n"]
     suffix = ".txnindex" if function == "kafka_txn_index" else ".snapshot"
@@ -207,7 +207,7 @@ def files(function: str) -> list[bytes]:
 
 
 def pairs_of(function: str) -> list[Pair]:
-    """Sound records for a function."""
+    """Valid records for a function."""
     topic, kinds = (
         ("transaction_state", ["TRANSACTION"])
         if function == "kafka_transaction_record"
@@ -258,7 +258,7 @@ def damaged_pairs(function: str, seed: int, count: int) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("function", FILES)
-def test_damaged_files(function: str, seed: int) -> None:
+def test_corrupt_files(function: str, seed: int) -> None:
     rows = damaged_files(function, seed, 250)
     for data, answer in zip(rows, ask(function, rows), strict=True):
         assert answer == FILES[function](data), data.hex()
@@ -266,7 +266,7 @@ def test_damaged_files(function: str, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("function", RECORDS)
-def test_damaged_records(function: str, seed: int) -> None:
+def test_corrupt_records(function: str, seed: int) -> None:
     pairs = list(damaged_pairs(function, seed, 500))
     for (key, value), answer in zip(pairs, ask_pairs(function, pairs), strict=True):
         assert answer == RECORDS[function](key, value), (key, value)
@@ -282,7 +282,7 @@ def test_cut_at_every_byte(function: str) -> None:
 
 @pytest.mark.parametrize("function", RECORDS)
 def test_records_obey_the_contract(function: str) -> None:
-    """What `test_contracts` asks of functions of one column."""
+    """The contracts of `test_contracts` for functions of one column."""
     pairs = [*damaged_pairs(function, 99, 200), (None, None), (None, b"x"), (b"", b"")]
     keys, values = (pa.array(column, pa.binary()) for column in zip(*pairs, strict=True))
     answer = FUNCTIONS[function].decode(keys, values)
@@ -298,8 +298,8 @@ def test_records_obey_the_contract(function: str) -> None:
     assert plain(FUNCTIONS[function].decode(keys[:0], values[:0])) == []
 
 
-def test_counts_that_lie_end_with_the_bytes() -> None:
-    """2^31 - 1 members or partitions that are not there, and partitions whose topic would fill the memory."""
+def test_wrong_counts_end_with_the_bytes() -> None:
+    """2^31 - 1 members or partitions that do not exist, and partitions whose topics would fill the memory."""
     group = bytes.fromhex("0000") + b"\0\0" + bytes(4) + b"\xff\xff\xff\xff" + b"\x7f\xff\xff\xff"
     (row,) = ask_pairs("kafka_group_record", [(b"\0\2\0\1g", group)])
     assert (row["members"], row["error"]) == (2**31 - 1, "TRUNCATED")
@@ -316,7 +316,7 @@ def test_guard_pages(at_end: bool) -> None:
 
 
 def read_beside_guard_pages(*, at_end: bool) -> None:
-    """Every function over whole columns beside a page that nobody may touch, and over each row alone."""
+    """Every function on whole columns beside a guard page, and on each row alone."""
     for function in FILES:
         rows = damaged_files(function, 7, 120)
         assert plain(FUNCTIONS[function].decode(guarded_column(rows, at_end=at_end))) == ask(function, rows)

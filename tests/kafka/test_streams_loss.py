@@ -1,4 +1,4 @@
-"""Streams lose nothing in silence: what a query continues from is there, or it fails, or continues with all that is left."""
+"""Streams report every loss: a query resumes at its position, or fails, or continues with all remaining data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture) -> list[Row]:
-    """It fails in one sentence; with failOnDataLoss false it says the same in the log, once, and continues."""
+    """It fails with a clear error. With failOnDataLoss false, it logs the same message once and continues."""
     with pytest.raises(DataLossError, match=sentence):
         stream.batch()
     stream.restart(fail_on_data_loss=False)
@@ -55,14 +55,14 @@ def after_a_loss(stream: Stream, sentence: str, caplog: pytest.LogCaptureFixture
     assert "failOnDataLoss is false" in caplog.text
     stream.place = end
     stream.restart()
-    assert stream.batch() == []  # what is lost is lost once
+    assert stream.batch() == []  # a loss is reported once
     return rows
 
 
 # -- kafka_log
 
 
-def test_a_log_that_was_cut_and_written_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_was_truncated_and_appended_to(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = segment(folder, 0, entries(0, 10))
     stream = kafka(folder)
     assert values(stream.batch()) == tagged(0, 10)
@@ -71,7 +71,7 @@ def test_a_log_that_was_cut_and_written_again(folder: Path, caplog: pytest.LogCa
     assert values(rows) == tagged(10, 25, "again ")
 
 
-def test_a_log_that_was_made_anew_under_the_same_name(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_was_recreated_with_the_same_name(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     segment(folder, 0, entries(0, 117))
     stream = kafka(folder)
     stream.batch()
@@ -79,7 +79,7 @@ def test_a_log_that_was_made_anew_under_the_same_name(folder: Path, caplog: pyte
     assert values(after_a_loss(stream, "offset 117", caplog)) == tagged(117, 400, "new ")
 
 
-def test_a_log_that_was_made_anew_and_is_shorter(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_log_that_was_recreated_and_is_shorter(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     segment(folder, 0, entries(0, 50))
     segment(folder, 50, entries(50, 60))
     stream = kafka(folder)
@@ -101,7 +101,9 @@ def test_a_segment_between_is_missing(folder: Path, caplog: pytest.LogCaptureFix
     assert values(start + rows) == tagged(0, 50) + tagged(100, 150)
 
 
-def test_the_first_segment_goes_between_planning_and_reading(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_first_segment_is_deleted_between_planning_and_reading(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first, *_ = [segment(folder, base, entries(base, base + 50)) for base in (0, 50, 100)]
     stream = kafka(folder)
     end = stream.follower.latest(stream.place)
@@ -129,7 +131,7 @@ def test_a_segment_changes_between_planning_and_reading(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["compressed", "a backup of other names", "copied"])
-def test_the_same_entries_in_another_file_are_the_same(change: str, folder: Path) -> None:
+def test_the_same_entries_in_another_file_are_no_loss(change: str, folder: Path) -> None:
     path = segment(folder, 0, entries(0, 50, size=10))
     stream = kafka(folder)
     rows = stream.batch()
@@ -169,18 +171,18 @@ def test_zeros_inside_a_growing_segment(zeros: int, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 8192, b"\1" * 30, entry(20, [b"torn"])[:-3]], ids=["zeros", "noise", "torn"])
-def test_what_follows_the_last_valid_entry_waits_while_the_file_may_grow(tail: bytes, folder: Path) -> None:
+def test_bytes_after_the_last_valid_entry_wait_while_the_file_may_grow(tail: bytes, folder: Path) -> None:
     path = segment(folder, 0, [*entries(0, 20), tail])
     stream = kafka(folder)
     assert values(stream.batch()) == tagged(0, 20)
     assert stream.batch() == []
     os.utime(path, (0, 0))
     assert [row["error"] for row in stream.batch()] == [] if tail == bytes(8192) else ["TRUNCATED"]
-    segment(folder, 0, entries(0, 30))  # the broker cuts it off, and continues
+    segment(folder, 0, entries(0, 30))  # the broker truncates it, and continues
     assert values(stream.batch()) == tagged(20, 30)
 
 
-def test_corruption_after_which_the_log_goes_on(folder: Path) -> None:
+def test_corruption_in_the_middle_of_a_log(folder: Path) -> None:
     good = entries(0, 30, size=10)
     bad = bytearray(good[1])
     bad[70] ^= 1
@@ -193,7 +195,7 @@ def test_corruption_after_which_the_log_goes_on(folder: Path) -> None:
     assert values(rows) == tagged(20, 30)
 
 
-def test_retention_of_what_was_read_is_no_loss(folder: Path) -> None:
+def test_retention_of_read_segments_is_no_loss(folder: Path) -> None:
     paths = [segment(folder, base, entries(base, base + 50)) for base in (0, 50)]
     stream = kafka(folder)
     stream.batch()
@@ -203,7 +205,7 @@ def test_retention_of_what_was_read_is_no_loss(folder: Path) -> None:
     assert values(stream.batch()) == tagged(100, 150)
 
 
-def test_a_log_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_deleted_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("orders-0", "orders-1"):
         segment(tmp_path / name, 0, entries(0, 5))
     stream = kafka(tmp_path)
@@ -219,7 +221,7 @@ def test_a_log_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
 
 
 def test_the_log_cleaner_is_no_loss(folder: Path) -> None:
-    """Below what a broker's checkpoint of its cleaner says, gaps are made and record batches written again."""
+    """Before the offset in the checkpoint of a broker's cleaner, gaps and rewritten record batches are normal."""
     segment(folder, 0, entries(0, 50, size=5))
     segment(folder, 50, entries(50, 60))
     stream = kafka(folder)
@@ -304,8 +306,8 @@ def test_files_that_come_late_under_an_earlier_name(tmp_path: Path) -> None:
     assert windows_of(stream.batch()) == [120]
 
 
-def test_what_is_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
-    """After another file has come: it is read after that, once, in whatever process."""
+def test_events_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
+    """If another file exists by then, they are read after it, once, in any process."""
     stream = events_of(tmp_path, stream="directory")
     rows: list[Row] = []
     files = {"a": [10, 30, 50, 70], "b": [20, 40, 60]}
@@ -324,7 +326,7 @@ def test_what_is_appended_to_a_file_that_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scns", [[10], [11, 21, 22], [15, 16, 17, 25]])
 def test_a_file_that_was_read_is_replaced(tmp_path: Path, scns: list[int], caplog: pytest.LogCaptureFixture) -> None:
-    """By a shorter or a longer one: a loss. After it continues what comes after the last SCN that was given."""
+    """A shorter or a longer file is a loss. The stream continues after the last returned SCN."""
     (tmp_path / "a").write_bytes(window(10, 40) + window(20, 40))
     stream = events_of(tmp_path, stream="directory")
     stream.batch()
@@ -341,19 +343,19 @@ def test_a_compressed_copy_is_the_same_stream(options: dict[str, str], tmp_path:
     stream = events_of(tmp_path, **options)
     rows = stream.batch()
     path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes() + window(30, 40)))
-    assert stream.batch() == []  # the copy stands beside its original
+    assert stream.batch() == []  # the copy is in the same directory
     path.unlink()
     rows += stream.batch()
     assert [row["window_scn"] for row in rows if row["event_type"] == "END_OF_PERIOD"] == [10, 20, 30]
 
 
-def test_a_file_that_goes_before_its_last_window_has_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_is_deleted_before_its_last_window_ends(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "a").write_bytes(window(10, 40) + event(20, 40))
     (tmp_path / "b").write_bytes(window(30, 40))
     (tmp_path / "c").write_bytes(window(10, 40))
     stream = events_of(tmp_path)
     stream.batch()
-    (tmp_path / "c").unlink()  # all of it has been given
+    (tmp_path / "c").unlink()  # all its rows were returned
     (tmp_path / "b").write_bytes(window(30, 40) + window(40, 40))
     assert windows_of(stream.batch()) == [40]
     (tmp_path / "a").unlink()
@@ -378,7 +380,7 @@ def test_events_change_between_planning_and_reading(tmp_path: Path) -> None:
 
 
 def test_an_event_that_is_written_slowly(tmp_path: Path) -> None:
-    """Events in the value of one that is half there prove nothing."""
+    """Events in the value of an incomplete event prove nothing."""
     inner = event(7, 40) + end(7)
     data = window(10, 40) + event(20, 40, value=inner * 3) + end(20)
     path = tmp_path / "relay.bin"
@@ -416,7 +418,7 @@ def test_an_event_that_is_written_slowly(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_checkpoint_that_no_stream_has_written(make: Callable[..., Stream], place: Any, tmp_path: Path) -> None:
+def test_an_invalid_checkpoint(make: Callable[..., Stream], place: Any, tmp_path: Path) -> None:
     segment(tmp_path, 0, entries(0, 3))
     stream = make(tmp_path)
     with pytest.raises(ValueError, match=r"^(kafka_log|databus): the query checkpoint (has version 3|says .*)"):
@@ -442,7 +444,7 @@ def test_a_position_far_beyond_the_file(folder: Path) -> None:
         stream.batch()
 
 
-def test_how_long_a_file_may_grow(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_when_a_file_stops_growing(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     segment(folder, 0, [*entries(0, 3), b"\1" * 40])
     monkeypatch.setattr(follow, "QUIET", 0.0)
     assert [row["error"] for row in kafka(folder).batch()][3:] == ["TRUNCATED"]
@@ -461,7 +463,7 @@ def test_streams_of_corrupt_segments_have_the_rows_of_a_batch(seed: int, folder:
 
 @pytest.mark.parametrize("make", [kafka, events_of])
 def test_a_stream_over_an_empty_directory_waits(make: Callable[[Path], Stream], folder: Path) -> None:
-    """Until the first file; a directory that it has read and that is empty now is an error."""
+    """It waits for the first file; a directory that it has read and that is empty now is an error."""
     folder.mkdir()
     stream = make(folder)
     assert stream.batch() == []

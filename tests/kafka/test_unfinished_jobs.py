@@ -1,4 +1,4 @@
-"""What others find where a job was interrupted: readers, streams, check, and the operator's command."""
+"""Interrupted jobs: readers, streams, check, and the operator's command."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sentence(top: Path, owner: Process = DEAD) -> str:
 
 
 def half_done(top: Path, form: str, step: float, exchanges: bool = True, owner: Process = DEAD) -> WriterChaos:
-    """A job that ended between two of its swaps; ``step``: how far it came, from 0 to 1."""
+    """A job that ended between two of its swaps; ``step`` is its progress from 0 to 1."""
     chaos = WriterChaos(top, 1, form)
     first, second = chaos.restore(), chaos.restore()
     chaos.write(first)
@@ -64,8 +64,8 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("exchanges", [True, False], ids=["exchange", "two renames"])
 @pytest.mark.parametrize("step", [0.0, 0.4, 1.0])
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_reader_is_told(form: str, step: float, exchanges: bool, quick_path: Path) -> None:
-    """Of the directory, of each partition of it, and of a glob over partitions."""
+def test_a_reader_gets_an_error(form: str, step: float, exchanges: bool, quick_path: Path) -> None:
+    """Readers of the directory, of each partition, and of a glob over partitions."""
     chaos = half_done(quick_path, form, step, exchanges)
     for source, reader in READERS.items():
         if form.partition(",")[0] in source:
@@ -76,7 +76,7 @@ def test_a_reader_is_told(form: str, step: float, exchanges: bool, quick_path: P
 
 
 @pytest.mark.parametrize("exchanges", [True, False], ids=["exchange", "two renames"])
-def test_check_tells(exchanges: bool, quick_path: Path) -> None:
+def test_check_reports_it(exchanges: bool, quick_path: Path) -> None:
     half_done(quick_path, "kafka_log", 0.4, exchanges)
     match = [
         one for one in sparkwire.kafka.check(str(quick_path)).findings if re.search(sentence(quick_path), f"{one}")
@@ -103,7 +103,7 @@ def test_the_command_finishes_it(form: str, exchanges: bool, quick_path: Path) -
 
 
 @pytest.mark.process
-def test_the_command_undoes_what_was_not_decided(quick_path: Path) -> None:
+def test_the_command_undoes_an_undecided_job(quick_path: Path) -> None:
     chaos = WriterChaos(quick_path, 1)
     job = chaos.restore()
     chaos.write(job)
@@ -117,7 +117,7 @@ def test_the_command_undoes_what_was_not_decided(quick_path: Path) -> None:
 
 @pytest.mark.process
 def test_the_command_leaves_a_job_of_another_machine_alone(quick_path: Path) -> None:
-    """Until somebody says that it is gone."""
+    """Unless an option states that the machine is gone."""
     chaos = half_done(quick_path, "kafka_log", 0.4, owner=ELSEWHERE)
     code, out, _ = recover(quick_path)
     assert code == 0
@@ -135,7 +135,7 @@ def test_the_command_leaves_a_job_of_another_machine_alone(quick_path: Path) -> 
 
 
 @pytest.mark.process
-def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
+def test_errors_of_the_command(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     assert recover(missing) == (1, "", f"path {missing} does not exist: name the directory of the write\n")
     assert not missing.exists()
@@ -148,16 +148,16 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
     assert errors.count("\n") == 1
 
 
-def test_a_reader_of_what_another_machine_replaces(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits, since that job may be at work, and then says so."""
+def test_a_reader_during_a_job_of_another_machine(quick_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits, because that job may be running, and then raises an error."""
     monkeypatch.setattr("sparkwire.core.sources.job._PATIENCE", 0.0)
     half_done(quick_path, "kafka_log", 0.4, owner=ELSEWHERE)
     with pytest.raises(ValueError, match=sentence(quick_path, ELSEWHERE)):
         READERS["a batch of kafka_log"](str(quick_path))
 
 
-def test_a_job_that_could_not_go_on_is_told_at_once(quick_path: Path) -> None:
-    """Its process is there, but nobody is at work: a reader does not wait."""
+def test_a_job_that_cannot_continue_is_reported_immediately(quick_path: Path) -> None:
+    """Its process exists, but the job is not running: a reader does not wait."""
     half_done(quick_path, "kafka_log", 0.4, owner=this_process())
     with pytest.raises(ValueError, match=r"was interrupted while it replaced"):
         READERS["a batch of kafka_log"](str(quick_path))

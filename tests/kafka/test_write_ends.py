@@ -1,4 +1,4 @@
-"""Where logs that are written start and end: where those did that they stand for, whatever their rows are."""
+"""Start and end of written logs: the same as of their source logs, for any rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.arrow import ask, with_column
 
 
 def extents(path: Path) -> dict[str, tuple[int, int]]:
-    """Where each partition starts and ends, as a broker sees it."""
+    """Start and end of each partition for a broker."""
     report = kafka.check(str(path))
     wrong = [one for one in report.findings if one.action not in ("stray",)]
     assert wrong == []
@@ -28,7 +28,7 @@ def extents(path: Path) -> dict[str, tuple[int, int]]:
 
 
 def marked(rows: list[Row], source: Path | str, committed: bool = False, **more: pa.Array) -> pa.RecordBatch:
-    """Rows as `kafka_log` gives them to Spark: their columns say where they come from."""
+    """Rows as `kafka_log` returns them to Spark: the columns have their origin."""
     given = batch(rows or rows_of(1)).slice(0, len(rows))
     for name, column in more.items():
         given = with_column(given, name, column)
@@ -39,7 +39,7 @@ def marked(rows: list[Row], source: Path | str, committed: bool = False, **more:
 
 
 def transactions(folder: Path) -> list[Row]:
-    """A broker's partition whose last record is a marker, as read_committed reads it."""
+    """A broker's partition whose last record is a marker, read with read_committed."""
     folder.mkdir(parents=True)
     data = golden.archive("segments_v2")["v2_txn/00000000000000000000.log"]
     (folder / f"{0:020}.log").write_bytes(data)
@@ -50,7 +50,7 @@ def transactions(folder: Path) -> list[Row]:
 
 
 def test_the_end_is_that_of_the_source(tmp_path: Path) -> None:
-    """Also where it ends with markers, and where the last records have been left out."""
+    """Also if it ends with markers, and if the last records are omitted."""
     rows = transactions(tmp_path / "old" / "orders-0")
     end = extent_of(kafka_log.find([str(tmp_path / "old")])).end
     assert end > rows[-1]["offset"] + 1
@@ -71,8 +71,8 @@ def test_the_start_is_that_of_the_source(tmp_path: Path) -> None:
     assert [row["offset"] for row in read(tmp_path / "new", startingOffset="41")] == list(range(55, 65))
 
 
-def test_what_is_overwritten_keeps_its_end(tmp_path: Path) -> None:
-    """Wherever the rows come from; a log that nobody has written to has no start to keep."""
+def test_an_overwritten_log_keeps_its_end(tmp_path: Path) -> None:
+    """For any origin of the rows; a log without writes has no start to keep."""
     write(tmp_path, rows_of(30, first=40))
     write(tmp_path, rows_of(5, first=50), overwrite=True)
     assert extents(tmp_path) == {"orders-0": (40, 70)}
@@ -99,8 +99,8 @@ def test_rows_are_appended_after_the_end(tmp_path: Path) -> None:
     assert [row["offset"] for row in read(tmp_path)][-3:] == [25, 26, 27]
 
 
-def test_what_is_appended_has_the_ends_of_no_source(tmp_path: Path) -> None:
-    """It is a part of the rows, and the next part follows."""
+def test_appended_rows_do_not_use_the_ends_of_a_source(tmp_path: Path) -> None:
+    """They are only a part of the rows, and the next part follows."""
     write(tmp_path / "old", rows_of(30))
     for k in range(3):
         write(tmp_path / "new", marked(rows_of(10, first=10 * k), tmp_path / "old"))
@@ -127,7 +127,7 @@ def test_options(tmp_path: Path, options: dict[str, Any], expected: dict[str, tu
 
 
 def test_a_start_that_is_far_before_the_rows(tmp_path: Path) -> None:
-    """Further than a segment's index reaches."""
+    """Further than a segment's index can address."""
     write(tmp_path, rows_of(3, first=2**40), startOffset=7)
     assert extents(tmp_path) == {"orders-0": (7, 2**40 + 3)}
     assert [row["offset"] for row in read(tmp_path)] == [2**40 + k for k in range(3)]
@@ -136,7 +136,7 @@ def test_a_start_that_is_far_before_the_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value", ["-1", "x", "[1]", '{"orders": 5}', '{"orders": {"0": -1}}', "9223372036854775808", "1.5"]
 )
-def test_offsets_that_are_none(value: str) -> None:
+def test_invalid_offsets(value: str) -> None:
     with pytest.raises(ValueError, match=r"kafka_log takes endOffset an offset from 0 to 9223372036854775807, or"):
         write_log.write_of({"path": "/nowhere", "endOffset": value}, batch(rows_of(1)).schema, False)
 
@@ -145,7 +145,7 @@ def test_offsets_that_are_none(value: str) -> None:
 
 
 def test_a_partition_without_rows_is_emptied(tmp_path: Path) -> None:
-    """Where the source is named; it starts and ends where it did."""
+    """If the source is named; the partition keeps its start and end."""
     for partition in range(3):
         write(tmp_path, rows_of(10, first=5, partition=partition))
     kept = marked([*rows_of(4, first=5), *rows_of(2, first=8, partition=2)], tmp_path / "orders-*")
@@ -176,7 +176,7 @@ def test_one_partition_by_options(tmp_path: Path) -> None:
     assert read(tmp_path) == []
 
 
-def test_it_is_not_guessed_whether_a_partition_is_to_go(tmp_path: Path) -> None:
+def test_a_partition_is_not_emptied_without_an_option(tmp_path: Path) -> None:
     for partition in range(2):
         write(tmp_path, rows_of(10, partition=partition))
     before = files(tmp_path)
@@ -189,7 +189,7 @@ def test_it_is_not_guessed_whether_a_partition_is_to_go(tmp_path: Path) -> None:
         *((0, k) for k in range(4)), *((1, k) for k in range(10)),
     ]  # fmt: skip
     write(tmp_path, some, overwrite=True, sourcePath=tmp_path / "orders-*")
-    write(tmp_path, some, overwrite=True)  # what has no record can lose none
+    write(tmp_path, some, overwrite=True)  # a partition without records cannot lose any
     assert extents(tmp_path) == {"orders-0": (0, 10), "orders-1": (0, 10)}
 
 
@@ -201,8 +201,8 @@ def test_a_topic_without_rows_is_not_emptied_with_others(tmp_path: Path) -> None
     assert files(tmp_path) == before
 
 
-def test_a_source_that_is_gone(tmp_path: Path) -> None:
-    """A table keeps the path that its rows were read from: that says nothing any more."""
+def test_a_deleted_source(tmp_path: Path) -> None:
+    """A table keeps the path of its rows, which no longer exists."""
     write(tmp_path, marked(rows_of(3), "/nowhere/orders-*"), overwrite=True)
     assert extents(tmp_path) == {"orders-0": (0, 3)}
     with pytest.raises(FileNotFoundError, match="/nowhere"):
@@ -210,7 +210,7 @@ def test_a_source_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_another_name(tmp_path: Path) -> None:
-    """The ends of a topic's partitions are those of the one that it is called after."""
+    """The ends of a renamed topic's partitions are those of the source topic."""
     write(tmp_path / "old", [*rows_of(9, first=3), *rows_of(5, first=3, partition=1)])
     rows = [{name: value for name, value in row.items() if name != "topic"} for row in rows_of(2, first=3)]
     write(tmp_path / "new", rows, topic="copy", sourcePath=tmp_path / "old")
@@ -221,7 +221,7 @@ def test_another_name(tmp_path: Path) -> None:
 
 
 def test_records_before_the_start_are_not_written_again(tmp_path: Path) -> None:
-    """`DeleteRecords` moves the start of a log, and the file keeps them for a while."""
+    """`DeleteRecords` moves the start of a log, but the file keeps the records for a while."""
     write(tmp_path / "old", rows_of(30))
     (tmp_path / "old" / "log-start-offset-checkpoint").write_text("0\n1\norders 0 12\n")
     rows = marked(rows_of(30), tmp_path / "old")
@@ -245,7 +245,7 @@ def test_records_before_the_start_are_not_written_again(tmp_path: Path) -> None:
         (lambda rows, _: with_column(batch(rows), "hidden", pa.array([None, "ABORTED"])), "hidden says that its"),
     ],
 )  # fmt: skip
-def test_rows_whose_outcome_is_not_known_are_refused(
+def test_rows_with_an_unknown_outcome_are_rejected(
     tmp_path: Path, rows: Callable[[list[Row], Path], pa.RecordBatch], sentence: str
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
@@ -262,10 +262,10 @@ def test_rows_that_are_known_to_be_committed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"sourcePath": "there"}], ids=["read", "named"])
-def test_a_log_with_an_open_transaction_is_not_replaced_by_what_was_read_of_it(
+def test_a_log_with_an_open_transaction_is_not_replaced_by_its_own_rows(
     tmp_path: Path, options: dict[str, str]
 ) -> None:
-    """What comes after the transaction is not read, and would be lost. Elsewhere it may be written: the log is still there."""
+    """Records after the transaction are not read and would be lost. Writing elsewhere is allowed, as the log remains."""
     folder = tmp_path / "old" / "orders-0"
     folder.mkdir(parents=True)
     (folder / f"{280:020}.log").write_bytes(golden.archive("segments_v2")["v2_txn/00000000000000000280.log"])

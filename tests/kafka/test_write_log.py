@@ -1,4 +1,4 @@
-"""Partition directories that are written: what reads them, and what is rejected before anything has a name."""
+"""Written partition directories: reading them, and errors before any file has its name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 
 def write(path: Path | str, *tasks: Sequence[Row] | pa.RecordBatch, overwrite: bool = False, **options: object) -> None:
-    """What a job of some tasks does."""
+    """Run a job with some tasks."""
     parts = [rows if isinstance(rows, pa.RecordBatch) else batch(rows) for rows in tasks]
     given = {"path": str(path)} | {name: str(value) for name, value in options.items()}
     job = uuid.uuid4().hex[:12]
@@ -118,7 +118,7 @@ def some_rows(seed: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_is_written_is_read(tmp_path: Path, compression: str) -> None:
+def test_written_rows_are_read(tmp_path: Path, compression: str) -> None:
     for seed in range(3):
         rows = some_rows(seed)
         top = tmp_path / f"{seed}"
@@ -130,7 +130,7 @@ def test_what_is_written_is_read(tmp_path: Path, compression: str) -> None:
 
 
 def test_segments_and_indexes(tmp_path: Path) -> None:
-    """Names, sizes and the rules by which a broker indexes."""
+    """Names, sizes and a broker's rules for indexes."""
     rows = rows_of(3000, first=41)
     write(tmp_path, rows, batchBytes=400, segmentBytes="10k", indexIntervalBytes=1000)
     logs = sorted((tmp_path / "orders-0").glob("*.log"))
@@ -158,7 +158,7 @@ def entries(log: Path, suffix: str, layout: str) -> list[tuple[int, ...]]:
 
 
 def test_a_brokers_segments_written_again(tmp_path: Path) -> None:
-    """Every golden log of a broker: what can be read of it is the same when it has been written and read."""
+    """Every golden log of a broker: its readable records are the same after writing and reading."""
     kept = [name for name in TYPES if name not in ("topic", "partition", "timestamp", "error", "is_control")]
     seen = 0
     for log in golden.logs():
@@ -204,7 +204,7 @@ def test_rows_of_several_partitions_in_any_mix(tmp_path: Path) -> None:
 
 
 def test_assigned_offsets(tmp_path: Path) -> None:
-    """A task's rows come after those of the tasks before, and all after what is there."""
+    """A task's rows come after those of earlier tasks, and all rows after the existing log."""
     rows = [{name: value for name, value in row.items() if name != "offset"} for row in rows_of(90)]
     write(tmp_path, rows[:40], rows[40:], offsets="assign", startingOffset=1000, segmentBytes=500)
     assert [(row["offset"], row["value"]) for row in read(tmp_path)] == [(1000 + k, b"%d" % k) for k in range(90)]
@@ -246,14 +246,14 @@ def test_append_and_overwrite(tmp_path: Path) -> None:
         f"orders-0/{name}"
         for name in (
             *(f"{0:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),
-            *(f"{6:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),  # up to the end that was
+            *(f"{6:020}.{suffix}" for suffix in ("index", "log", "snapshot", "timeindex")),  # up to the previous end
             "leader-epoch-checkpoint",
             "partition.metadata",
         )
     ]
 
 
-def test_a_brokers_empty_active_segment_makes_way(tmp_path: Path) -> None:
+def test_a_brokers_empty_active_segment_is_replaced(tmp_path: Path) -> None:
     write(tmp_path, rows_of(10))
     for suffix in ("log", "index", "timeindex"):
         (tmp_path / "orders-0" / f"{10:020}.{suffix}").write_bytes(bytes(0 if suffix == "log" else 1024))
@@ -270,7 +270,7 @@ def test_a_topic_that_was_just_created_has_no_records(tmp_path: Path) -> None:
     assert [row["offset"] for row in read(tmp_path)] == [3, 4, 5, 6, 7]
 
 
-def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
+def test_a_log_that_a_broker_would_truncate_is_not_appended_to(tmp_path: Path) -> None:
     write(tmp_path, rows_of(10))
     with (tmp_path / "orders-0" / f"{0:020}.log").open("ab") as file:
         file.write(b"torn")
@@ -305,8 +305,8 @@ def test_what_a_broker_would_delete_is_not_appended_to(tmp_path: Path) -> None:
         ({"value": bytes(1_048_588)}, {}, "and a broker takes 1048588 (maxMessageBytes, the topic's max.message.bytes)"),
     ],
 )  # fmt: skip
-def test_rows_that_are_refused(tmp_path: Path, row: Row, options: dict[str, Any], sentence: str) -> None:
-    """One sentence with the row's topic, partition and offset, and nothing under a final name."""
+def test_rejected_rows(tmp_path: Path, row: Row, options: dict[str, Any], sentence: str) -> None:
+    """A clear error with the row's topic, partition and offset, and no file with a final name."""
     bad = {"topic": "orders", "partition": 0, "offset": 10, "timestamp_ms": 1, "value": b"v"} | row
     with pytest.raises(ValueError, match=r"^kafka_log cannot write ") as caught:
         write(tmp_path, [*rows_of(10), bad], batchBytes=200, **options)
@@ -315,7 +315,7 @@ def test_rows_that_are_refused(tmp_path: Path, row: Row, options: dict[str, Any]
 
 
 @pytest.mark.parametrize("tasks", [[2], [1, 1], [1, 0, 3]])
-def test_offsets_that_are_assigned_beyond_the_last(tmp_path: Path, tasks: list[int]) -> None:
+def test_assigned_offsets_beyond_the_largest(tmp_path: Path, tasks: list[int]) -> None:
     plain = [{"topic": "orders", "partition": 0, "value": b"v"}]
     write(tmp_path / "one", plain, offsets="assign", startingOffset=2**63 - 2)
     assert [row["offset"] for row in read(tmp_path / "one")] == [2**63 - 2]
@@ -326,7 +326,7 @@ def test_offsets_that_are_assigned_beyond_the_last(tmp_path: Path, tasks: list[i
 
 
 def test_a_row_without_an_offset_among_rows_that_have_one(tmp_path: Path) -> None:
-    """In whichever task, and partition, it is."""
+    """In any task and any partition."""
     first, second = ({"topic": "orders", "partition": 0, "offset": offset, "value": b"v"} for offset in (0, None))
     for tasks in ([[first, second]], [[second]], [[first], [second]], [[first, second | {"partition": 1}]]):
         with pytest.raises(
@@ -337,7 +337,7 @@ def test_a_row_without_an_offset_among_rows_that_have_one(tmp_path: Path) -> Non
 
 
 def test_null_is_the_default_of_a_row(tmp_path: Path) -> None:
-    """Of a leader epoch, none; of a type of timestamps, CreateTime; the rows beside it keep their own."""
+    """No leader epoch; timestamp type CreateTime; other rows keep their own values."""
     row = {"topic": "orders", "partition": 0, "timestamp_ms": 5, "value": b"v"}
     write(
         tmp_path,
@@ -378,16 +378,14 @@ def test_offsets_of_two_tasks_overlap(tmp_path: Path) -> None:
         ({}, {"mode": "x"}, "kafka_log has no option mode: it takes path, topic, partition, compression"),
     ],
 )  # fmt: skip
-def test_columns_and_options_that_are_refused(
-    columns: dict[str, pa.DataType], options: dict[str, str], sentence: str
-) -> None:
+def test_rejected_columns_and_options(columns: dict[str, pa.DataType], options: dict[str, str], sentence: str) -> None:
     with pytest.raises(ValueError, match=r"^kafka_log ") as caught:
         write_log.write_of({"path": "/nowhere"} | options, pa.schema(list(columns.items())), False)
     assert sentence in str(caught.value)
 
 
 @pytest.mark.process
-def test_a_directory_of_a_running_broker_is_refused(tmp_path: Path) -> None:
+def test_a_directory_of_a_running_broker_is_rejected(tmp_path: Path) -> None:
     with (tmp_path / ".lock").open("w") as lock:
         write(tmp_path, rows_of(1))
         broker = _child_that_holds(lock.name)
@@ -399,7 +397,7 @@ def test_a_directory_of_a_running_broker_is_refused(tmp_path: Path) -> None:
 
 
 def _child_that_holds(path: str) -> subprocess.Popen[bytes]:
-    """A process that holds a lock as Java does; one's own lock is no lock."""
+    """Another process holds the lock as Java does; a lock of the same process has no effect."""
     held = "file = open(sys.argv[1], 'r+'); fcntl.lockf(file, fcntl.LOCK_EX); print(flush=True); time.sleep(600)"
     program = f"import fcntl, sys, time; {held}"
     child = subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE)
@@ -414,14 +412,14 @@ def test_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_segment_of_foreign_bytes_is_appended_to(tmp_path: Path) -> None:
-    """Whoever wrote what is there."""
+    """For any program that wrote the segment."""
     log_files.segment(tmp_path / "orders-0", 0, log_files.entries(0, 30, size=10))
     write(tmp_path, rows_of(5, first=30))
     assert [row["offset"] for row in read(tmp_path)] == list(range(35))
 
 
 def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a segment, of an index, or while files get their names: nothing has one."""
+    """In the middle of a segment or an index, or while files get their names: no file has a final name."""
 
     def full_after(calls: int) -> None:
         left = [calls]
@@ -447,7 +445,7 @@ def test_a_disk_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many files are open at once; a partition that comes again continues in another segment."""
+    """The number of open files is limited; a partition that occurs again continues in another segment."""
     monkeypatch.setattr(write_log, "_MOST_OPEN", 10)
     monkeypatch.setattr(write_log, "_WAITING", 1000)
     rows = [row for k in range(3) for partition in range(40) for row in rows_of(5, first=5 * k, partition=partition)]
@@ -462,8 +460,8 @@ def test_many_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     )
 
 
-def test_what_a_broker_knows_of_producers_stays(tmp_path: Path) -> None:
-    """A snapshot that knows none is beside each segment, unless the log before it has producers: then it would hide them."""
+def test_a_brokers_producer_state_stays(tmp_path: Path) -> None:
+    """Each segment has a snapshot without producers, except if the existing log has producers, which it would hide."""
 
     def snapshots(top: Path) -> list[str]:
         result = sorted(top.rglob("*.snapshot"))
@@ -486,7 +484,7 @@ def test_what_a_broker_knows_of_producers_stays(tmp_path: Path) -> None:
 
 
 def test_rows_that_one_batch_cannot_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond 2 GiB of values Arrow joins the rows that wait to some batches, not one: they are written in their order."""
+    """Beyond 2 GiB of values, Arrow joins pending rows to several batches; they are written in order."""
     monkeypatch.setattr(segment_writer, "_joined", list)
     monkeypatch.setattr(write_log, "_WAITING", 1)
     write(tmp_path, rows_of(100), batchBytes=10_000)
@@ -498,8 +496,8 @@ def read_batches(path: Path) -> list[Row]:
     return [row for log in sorted(path.rglob("*.log")) for row in ask("kafka_batches", [log.read_bytes()])[0]]
 
 
-def test_segments_follow_each_other(tmp_path: Path) -> None:
-    """A segment is named by the offset after the one before, whatever its first record's; its indexes count from there."""
+def test_segments_are_contiguous(tmp_path: Path) -> None:
+    """A segment's name is the offset after the previous segment, for any first record; its indexes count from there."""
     rows = [row | {"offset": 3 * row["offset"] + 100} for row in rows_of(200)]
     write(tmp_path, rows[:90], rows[90:], batchBytes=200, segmentBytes=900, indexIntervalBytes=200)
     logs = sorted((tmp_path / "orders-0").glob("*.log"))
@@ -519,7 +517,7 @@ def test_segments_follow_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", [str, str.upper, str.title])
 def test_a_table_in_the_shape_of_sparks_own_source(case: Any, tmp_path: Path) -> None:
-    """As people have saved it: the type of a timestamp is a number, and names have any case."""
+    """As saved from Spark's source: the timestamp type is a number, and names have any case."""
     moment = datetime(2024, 5, 1, tzinfo=UTC)
     columns = {
         "key": pa.array([b"k", None, b"k"], pa.binary()),
@@ -541,7 +539,7 @@ def test_a_table_in_the_shape_of_sparks_own_source(case: Any, tmp_path: Path) ->
     assert rows[0]["headers"] == [{"key": "h", "value": b"v"}]
 
 
-def test_columns_that_differ_by_case_alone_and_types_that_are_none(tmp_path: Path) -> None:
+def test_columns_that_differ_only_by_case_and_invalid_types(tmp_path: Path) -> None:
     columns = {"topic": ["a"], "partition": [0], "offset": [0], "Offset": [1]}
     with pytest.raises(ValueError, match="kafka_log takes the column offset once: names are the same in any case"):
         write(tmp_path, pa.RecordBatch.from_pydict(columns))

@@ -1,4 +1,4 @@
-"""Messages and sets that we write: Kafka's own bytes, and what other readers make of them."""
+"""Written messages and sets: the same bytes as Kafka's, and readable by other readers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from tests.support.oracles import kafka as oracle
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 RECORD = pa.struct([("key", pa.binary()), ("value", pa.binary()), ("timestamp_ms", pa.int64()), ("headers", HEADERS)])
 FORMATS = [(magic, codec) for magic in (0, 1, 2) for codec in oracle.CODECS if magic == 2 or codec != "zstd"]
-HEADER_SIZES = (26, 34, 61)  # of a compressed entry before its payload, by magic [bytes]
+HEADER_SIZES = (26, 34, 61)  # size of a compressed entry without its payload, by magic [bytes]
 every_format = pytest.mark.parametrize(("magic", "codec"), FORMATS)
 
 
 def write(rows: Sequence[Sequence[Row] | None], magic: int, codec: str = "none", base_offset: int = 0) -> list[Any]:
-    """What ``to_kafka_records`` makes of each list of records."""
+    """The results of ``to_kafka_records`` for lists of records."""
     return write_array(pa.array(rows, pa.list_(RECORD)), magic, codec, base_offset)
 
 
@@ -58,7 +58,7 @@ def record(key: bytes | None = None, value: bytes | None = None, timestamp_ms: i
 
 
 def expected(records: Sequence[Row], magic: int) -> list[Row]:
-    """The fields of records as readers give them back."""
+    """The fields of records as readers return them."""
     if magic == 2:
         return [row | {"headers": row["headers"] or []} for row in records]
     return [row | {"headers": None, "timestamp_ms": row["timestamp_ms"] if magic else None} for row in records]
@@ -72,7 +72,7 @@ def fields(rows: Sequence[Row]) -> list[Row]:
 
 
 def writable(batch: Row) -> bool:
-    """Whether an entry is one that a plain producer, or a broker that stores for it, writes."""
+    """Whether a producer without transactions, or a broker for it, writes such an entry."""
     return (
         batch["isValid"]
         and batch["records"]
@@ -85,8 +85,8 @@ def writable(batch: Row) -> bool:
     )
 
 
-def test_sets_are_those_of_kafka() -> None:
-    """Every such entry of the golden logs; of compressed ones what the codec was given."""
+def test_sets_are_the_same_as_kafkas() -> None:
+    """Every such entry of the golden logs; for compressed entries, the input of the codec."""
     seen: Counter[tuple[int, str]] = Counter()
     for log in golden.logs():
         if log.name.startswith(("rdkafka/rdkafka_v0", "rdkafka/rdkafka_v1")):
@@ -95,7 +95,7 @@ def test_sets_are_those_of_kafka() -> None:
             data = log.data[batch["position"] : batch["position"] + batch["size"]]
             magic, codec = batch["magic"], batch["codec"]
             [ours] = write([fields(oracle.records(data))], magic, codec, batch["baseOffset"])
-            if magic == 2:  # the leader epoch is the broker's, no checksum covers it
+            if magic == 2:  # a broker sets the leader epoch, which no checksum covers
                 data = data[:12] + b"\xff" * 4 + data[16:]
             assert opened(ours, magic, codec) == opened(data, magic, codec), log.name
             seen[magic, codec] += 1
@@ -104,7 +104,7 @@ def test_sets_are_those_of_kafka() -> None:
 
 
 def opened(entry: bytes, magic: int, codec: str) -> tuple[bytes, ...]:
-    """An entry with its payload decompressed, the size, the checksum and the payload's size left out."""
+    """An entry with a decompressed payload, without the size, the checksum and the payload's size."""
     if codec == "none":
         return (entry,)
     header, payload = entry[: HEADER_SIZES[magic]], entry[HEADER_SIZES[magic] :]
@@ -115,7 +115,7 @@ def opened(entry: bytes, magic: int, codec: str) -> tuple[bytes, ...]:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_messages_are_those_of_kafka(magic: int) -> None:
+def test_messages_are_the_same_as_kafkas(magic: int) -> None:
     known = [(message, java, oracle.message(message)) for message, java in golden.messages(magic) if java["isValid"]]
     plain_ones = [
         (m, row) for m, java, row in known if java["codec"] == "none" and java["timestampType"] != "LogAppendTime"
@@ -125,14 +125,14 @@ def test_messages_are_those_of_kafka(magic: int) -> None:
     assert write_messages(*columns, [magic] * len(plain_ones)) == [message for message, _ in plain_ones]
 
 
-def test_frames_are_those_of_the_java_client() -> None:
-    """A value that does not shrink, and one that does, of several blocks each."""
+def test_frames_are_the_same_as_the_java_clients() -> None:
+    """A value that does not shrink, and a value that does, each with several blocks."""
     rows = [record(value=random.Random(1).randbytes(200_000)), record(value=bytes(200_000))]
     for magic, checksum in ((0, "1a"), (1, "82"), (2, "82")):
         payload = write([rows], magic, "lz4")[0][HEADER_SIZES[magic] :]
         assert payload[:7].hex() == "04224d186040" + checksum
         second = payload[11 + int.from_bytes(payload[7:11], "little") % (1 << 31) :]
-        assert second[:4] == (65536 | 1 << 31).to_bytes(4, "little")  # stored as it is
+        assert second[:4] == (65536 | 1 << 31).to_bytes(4, "little")  # stored uncompressed
         assert payload[-4:] == bytes(4)
     payload = write([rows], 2, "snappy")[0][61:]
     assert payload[:16].hex() == "82534e41505059000000000100000001"
@@ -166,7 +166,7 @@ def some_records(magic: int) -> list[Row]:
 
 
 PEERS = [(peer, *format) for peer in ("kafka-python", "aiokafka") for format in FORMATS]
-PEERS.remove(("aiokafka", 0, "lz4"))  # which it does not read
+PEERS.remove(("aiokafka", 0, "lz4"))  # aiokafka does not read this
 
 
 @pytest.mark.parametrize(("peer", "magic", "codec"), PEERS)
@@ -215,7 +215,7 @@ records = st.builds(record, blobs, blobs, stamps, headers=st.none() | headers)
     st.integers(0, 2**63 - 10),
     st.sampled_from(FORMATS),
 )
-def test_records_come_back(rows: list[list[Row] | None], base_offset: int, format: tuple[int, str]) -> None:
+def test_records_round_trip(rows: list[list[Row] | None], base_offset: int, format: tuple[int, str]) -> None:
     magic, codec = format
     if magic < 2:
         rows = [row and [record | {"headers": None} for record in row] for row in rows]
@@ -231,7 +231,7 @@ def test_records_come_back(rows: list[list[Row] | None], base_offset: int, forma
 
 @circle
 @given(st.lists(st.tuples(blobs, blobs, stamps, st.sampled_from([None, 0, 1])), min_size=1, max_size=8))
-def test_messages_come_back(rows: list[tuple[Any, ...]]) -> None:
+def test_messages_round_trip(rows: list[tuple[Any, ...]]) -> None:
     written = pa.array(write_messages(*zip(*rows, strict=True)), pa.binary())
     for (key, value, stamp, magic), got in zip(
         rows, FUNCTIONS["kafka_message"].decode(written).to_pylist(), strict=True
@@ -251,7 +251,7 @@ def test_sizes_at_which_varints_and_blocks_end(size: int) -> None:
 
 
 def test_a_batch_has_no_more_than_the_bound_of_its_records() -> None:
-    """Large keys and values, and timestamps that are as far apart as can be: a batch was longer than what it was cut by."""
+    """Large keys and values, and timestamps as far apart as possible. A batch once was longer than the bound of its records."""
     chance = random.Random(5)
     rows = [
         record(
@@ -284,7 +284,7 @@ def test_many_records() -> None:
 # -- rows and columns
 
 
-def test_no_records_and_no_array() -> None:
+def test_empty_and_null_arrays() -> None:
     for magic, codec in FORMATS:
         assert write([[], None, [record()]], magic, codec)[:2] == [b"", None]
     assert write_array(pa.array([[], None], pa.list_(pa.null())), 2) == [b"", None]
@@ -292,7 +292,7 @@ def test_no_records_and_no_array() -> None:
 
 
 @every_format
-def test_a_slice_is_its_rows(magic: int, codec: str) -> None:
+def test_a_slice(magic: int, codec: str) -> None:
     rows = [some_records(magic)[k : 2 * k] for k in range(6)] + [None, [record()]]
     array = pa.array(rows, pa.list_(RECORD))
     whole = write(rows, magic, codec)
@@ -300,7 +300,7 @@ def test_a_slice_is_its_rows(magic: int, codec: str) -> None:
     assert write_array(array[2:7], magic, codec) == whole[2:7]
 
 
-def test_large_types_are_the_same() -> None:
+def test_large_types() -> None:
     rows = [some_records(2)[:20], None]
     assert write_array(enlarged(pa.array(rows, pa.list_(RECORD))), 2) == write(rows, 2)
 
@@ -333,7 +333,7 @@ def test_codecs_in_any_case() -> None:
     assert write(rows, 2, "ZStd") == write(rows, 2, "zstd")
 
 
-def test_fields_may_be_left_out() -> None:
+def test_fields_may_be_missing() -> None:
     assert write_array(pa.array([[{"value": b"v"}]]), 2) == write([[record(value=b"v")]], 2)
     headed = pa.array([[{"headers": [{"key": "h", "value": None}], "key": b"k"}]])
     assert write_array(headed, 2) == write([[record(b"k", headers=[{"key": "h", "value": None}])]], 2)
@@ -371,7 +371,9 @@ def test_messages_of_a_slice() -> None:
         ([[None]], ("none", 2), "records that are not NULL, got NULL among them"),
     ],
 )
-def test_what_cannot_be_written_is_one_sentence(rows: list[list[Row]], options: tuple[str, int], sentence: str) -> None:
+def test_records_that_cannot_be_written_are_a_clear_error(
+    rows: list[list[Row]], options: tuple[str, int], sentence: str
+) -> None:
     with pytest.raises(ValueError, match=r"^to_kafka_records") as rejected:
         write(rows, options[1], options[0])
     assert str(rejected.value) == f"to_kafka_records() expected {sentence}"
@@ -386,12 +388,12 @@ def test_offsets_are_from_0_on(base_offset: int) -> None:
         write([[record()]], 2, "none", base_offset)
 
 
-def test_what_no_message_can_be_is_one_sentence() -> None:
+def test_impossible_messages_are_a_clear_error() -> None:
     with pytest.raises(ValueError, match=r"^to_kafka_message\(\) expected magic 0 or 1, got 2$"):
         write_messages([b""], [b""], [1], [2])
 
 
-def test_other_fields_are_refused() -> None:
+def test_unknown_fields_are_an_error() -> None:
     with pytest.raises(
         TypeError,
         match=r"^to_kafka_records\(\) expected records with the fields key, .*, headers, offset, got position$",
@@ -405,7 +407,7 @@ def test_other_fields_are_refused() -> None:
 
 
 def test_records_keep_their_offsets() -> None:
-    """Also where a batch cannot hold their range: then there are several."""
+    """If a batch cannot hold the range of offsets, there are several batches."""
     offsets = [5, 7, 8, 2**31 + 5, 2**31 + 6, 2**40, 2**63 - 2]
     rows = [record(value=b"%d" % offset, timestamp_ms=1, offset=offset) for offset in offsets]
     options = pa.array([0]), pa.array(["zstd"]), pa.array([2], pa.int32())
@@ -421,7 +423,7 @@ def test_records_keep_their_offsets() -> None:
 
 @every_format
 def test_gaps(magic: int, codec: str) -> None:
-    """As compaction leaves them; other readers see the same offsets."""
+    """Gaps as after compaction; other readers see the same offsets."""
     rows = [record(value=b"v", timestamp_ms=1, offset=offset) for offset in (3, 4, 9, 1000)]
     [data] = write_array(pa.array([rows]), magic, codec)
     assert [row["offset"] for row in read(data)] == [3, 4, 9, 1000]
@@ -459,8 +461,8 @@ def test_offsets_that_do_not_ascend(offsets: list[int | None], got: str) -> None
         )
 
 
-def test_each_set_says_by_itself_whether_its_records_have_offsets() -> None:
-    """Whatever is in the rows beside it."""
+def test_each_set_may_have_offsets_or_not() -> None:
+    """For any neighbouring rows."""
     rows = [
         [record(value=b"a"), record(value=b"b")],
         [],
@@ -476,7 +478,7 @@ def test_each_set_says_by_itself_whether_its_records_have_offsets() -> None:
             write_array(pa.array(some, pa.list_(pa.struct([*RECORD, pa.field("offset", pa.int64())]))), 2)
 
 
-def test_null_is_the_default_of_what_may_be_left_out() -> None:
+def test_null_is_the_default_of_optional_fields() -> None:
     rows = pa.array([[record(value=b"a")]] * 3, pa.list_(RECORD))
     given = [pa.array([0] * 3), pa.array(["none"] * 3), pa.array([2] * 3, pa.int32())]
     plainly = plain(FUNCTIONS["to_kafka_records"].decode(rows, *given))

@@ -1,4 +1,4 @@
-"""Whatever happens to writers, each partition is all of one version, and success means all rows."""
+"""For any failure of writers, each partition has exactly one version, and success means all rows."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Grammar
 -------
 
-    log      entry entry …                          a segment file has only entries; so has what producers send
+    log      entry entry …                          a segment file consists of entries; so do the bytes that producers send
     entry    i64 offset, i32 size, message | batch  `layout.ENTRY`; the magic is byte 16 of either
     message  header  key  value                     magic 0 and 1, `layout.MESSAGE_0`, `MESSAGE_1`; key and value are
                                                     i32 size and bytes; a negative size means null
