@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import Decoded, decode, plan
-from sparkwire.avro.recursive_json import LARGEST, RecursiveJson
+from sparkwire.avro.recursive_json import MAX_BYTES, RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
@@ -127,7 +127,7 @@ def test_a_large_datum_of_a_recursive_schema_is_too_large() -> None:
         {"type": "record", "name": "N", "fields": [{"name": "n", "type": {"type": "array", "items": "N"}}]}
     )
     largest = b"\x02" + bytes(3)  # a node in a node; the bytes after it are no part of the datum
-    rows = pa.array([largest.ljust(LARGEST, b"\0"), largest.ljust(LARGEST + 1, b"\0"), b"\x02"], pa.binary())
+    rows = pa.array([largest.ljust(MAX_BYTES, b"\0"), largest.ljust(MAX_BYTES + 1, b"\0"), b"\x02"], pa.binary())
     assert FUNCTIONS["avro_error"].decode(rows, schema=schema).to_pylist() == [None, "TOO_LARGE", "TRUNCATED"]
     assert FUNCTIONS["avro_json"].decode(rows, schema=schema).to_pylist() == ['{"n":[{"n":[]}]}', None, None]
 

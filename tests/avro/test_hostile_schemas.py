@@ -12,7 +12,7 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.json_readers import json_reader
-from sparkwire.avro.schema import MOST_LEVELS, parse, text_of
+from sparkwire.avro.schema import MAX_LEVELS, parse, text_of
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_values import typed
 from sparkwire.base.error_codes import ERRORS, OK
@@ -85,9 +85,9 @@ def test_a_huge_field_that_is_not_selected_is_skipped() -> None:
 @pytest.mark.parametrize("schema", [nested, siblings])
 def test_levels(schema: Any) -> None:
     """Every function over a schema handles the maximum number of levels; one more gives a clear error message."""
-    most = MOST_LEVELS - (2 if schema is siblings else 0)
+    most = MAX_LEVELS - (2 if schema is siblings else 0)
     allowed = schema(most)
-    assert parse(allowed).levels == MOST_LEVELS
+    assert parse(allowed).levels == MAX_LEVELS
     assert typed(allowed) == typed(text_of(allowed), json.dumps(allowed))
     assert schemas_of([allowed]).texts
     json_reader(parse(allowed))

@@ -184,7 +184,7 @@ def test_a_recursive_record_beside_other_types() -> None:
 @pytest.fixture
 def at_most_500_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (targets, typed_rows):
-        monkeypatch.setattr(module, "MOST_COLUMNS", 500)
+        monkeypatch.setattr(module, "MAX_COLUMNS", 500)
 
 
 def many(columns: int, name: str = "Much") -> dict[str, Any]:

@@ -238,8 +238,8 @@ def test_a_payload_that_becomes_too_large(monkeypatch: pytest.MonkeyPatch) -> No
         error = zlib.error
         decompressobj = Counting
 
-    assert payloads.LARGEST_PAYLOAD == 256 << 20
-    monkeypatch.setattr(payloads, "LARGEST_PAYLOAD", 1000)
+    assert payloads.MAX_PAYLOAD == 256 << 20
+    monkeypatch.setattr(payloads, "MAX_PAYLOAD", 1000)
     monkeypatch.setattr(payloads, "zlib", Zlib)
     messages = pa.array([glue(zlib.compress(bytes(size))) for size in (1000, 1001, 100_000, 1000)], pa.binary())
     result = payloads.of_glue(messages)

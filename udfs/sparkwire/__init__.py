@@ -54,13 +54,15 @@ def __dir__() -> list[str]:
 
 
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
-    """Make every function available in the SQL of this session, classic or Connect. You may call it more than once.
+    """Make every function available in the SQL of this session. You may call it more than once.
 
     Also creates the views ``sparkwire_functions`` (name, signature, doc, example, since, deprecated, replaced_by) and
     ``sparkwire_samples``, one row of sample bytes for the examples.
 
     Parameters
     ----------
+    spark
+        The session, classic or Connect.
     interface
         How Spark passes the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. By default, the faster one that
         this PySpark supports.
@@ -81,8 +83,8 @@ def explain(value: Any) -> Explanation:
     Parameters
     ----------
     value
-        bytes (Databus events, a Kafka message or the bytes of its log), or a Row of a DataFrame, whose BINARY columns it
-        explains. The function detects the format and reports its confidence.
+        bytes (Databus events, a Kafka message or the bytes of its log), or a Row of a DataFrame, whose BINARY columns
+        are explained. The function detects the format and reports its confidence.
 
     Raises
     ------

@@ -45,7 +45,7 @@ class ColumnTooLargeError(SparkwireError, ValueError):
 
 
 class CorruptDataError(SparkwireError, ValueError):
-    """A query with `mode` FAILFAST met corrupt bytes. The message names the file, the position and the error code."""
+    """A query with `mode` FAILFAST found corrupt bytes. The message has the file, the position and the error code."""
 
 
 class DataLossError(SparkwireError, ValueError):
@@ -86,7 +86,7 @@ class RegistryError(SparkwireError, RuntimeError):
 
 
 class ConsumerFailedError(SparkwireError, RuntimeError):
-    """A consumer failed as often as it may, or rolled back past events that are gone."""
+    """A consumer used all its retries, or needs a rollback to events that the client has discarded."""
 
 
 class CorruptEventError(SparkwireError, ValueError):
@@ -94,12 +94,12 @@ class CorruptEventError(SparkwireError, ValueError):
 
 
 class ScnNotFoundError(SparkwireError):
-    """`on_error` gets it: the relay no longer has the SCN from which the client continues (error event -5)."""
+    """An argument of `on_error`: the relay no longer has the SCN from which the client continues (error event -5)."""
 
 
 class PullerRetriesExhaustedError(SparkwireError):
-    """`on_error` gets it: the puller of events gave up (error event -6)."""
+    """An argument of `on_error`: the puller of events has used all its retries (error event -6)."""
 
 
 class DispatcherRetriesExhaustedError(SparkwireError):
-    """`on_error` gets it: the consumer failed as often as the client may retry."""
+    """An argument of `on_error`: the consumer failed, and the client has used all its retries."""

@@ -10,13 +10,13 @@ This reader is stricter than Avro's Java, which continues or fails the job, in t
   with too many digits, a date or timestamp outside the years 1 to 9999, and a time outside the day.
 - A union branch that the schema does not have is `BAD_FIELD`, and the datum is NULL.
 - More than 1024 items without bytes (null, records without fields) in one datum are `BAD_LENGTH`. So are more than 2048 nested
-  records or arrays. An item whose defaults or names are longer than 1 KiB counts as that many more.
+  records or arrays. An item counts once more for each KiB of its defaults or names.
 
 A schema with more than 64 nested types raises an error. When decoding to JSON, so does a schema for which an empty datum becomes
 more than 1 MiB of JSON.
 
-If a block's count is negative, the size after it must be within the datum; it has no other effect. The reader
-ignores extra bytes at the end.
+If a block's count is negative, the size after it must be within the datum; it has no other effect. The reader ignores extra
+bytes at the end.
 """
 
 from __future__ import annotations

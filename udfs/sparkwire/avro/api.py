@@ -33,8 +33,7 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
         the schema that the data were written with
     reader_schema
         the schema of the result, ``schema`` by default. Avro's schema resolution applies, with its defaults, promotions and
-        aliases.
-        A decimal, date, time or timestamp is converted exactly from the writer's unit and scale, or becomes NULL.
+        aliases. A decimal, date, time or timestamp is converted exactly from the writer's unit and scale, or becomes NULL.
 
     Raises
     ------

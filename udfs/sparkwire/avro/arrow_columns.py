@@ -23,13 +23,13 @@ from sparkwire.core.repeated_keys import without_repeats
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 
-_LEAST_ROOM: Final = 1024  # [bytes or items] smallest initial size of a buffer
-_LEAST_NOTES: Final = 64
+_MIN_ROOM: Final = 1024  # [bytes or items] smallest initial size of a buffer
+_INITIAL_NOTES: Final = 64
 _ALIGNED: Final = 64  # [bytes] the alignment that Arrow recommends
 _SPARE: Final = 1 << 26  # [bytes] upper limit of the initial buffers beyond the size of the data
 
 
-_MOST_NAMED: Final = 5
+_MAX_NAMED: Final = 5
 """how many fields a row's error names at most"""
 
 
@@ -73,8 +73,8 @@ class Decoded(NamedTuple):
             return codes
         texts = np.full(len(codes), None, object)
         for row, fields in named.items():
-            more = ", …" if len(fields) > _MOST_NAMED else ""
-            texts[row] = f"{ERRORS[BAD_FIELD]}: {', '.join(list(fields)[:_MOST_NAMED])}{more}"
+            more = ", …" if len(fields) > _MAX_NAMED else ""
+            texts[row] = f"{ERRORS[BAD_FIELD]}: {', '.join(list(fields)[:_MAX_NAMED])}{more}"
         first = pa.array(self.errors == BAD_FIELD)
         return pc.if_else(first, pc.coalesce(pa.array(texts, pa.string()), codes), codes)
 
@@ -176,7 +176,7 @@ def _fill(
 RowOf = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
-def _itself(places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _same_rows(places: NDArray[np.int64]) -> NDArray[np.int64]:
     return places
 
 
@@ -190,10 +190,10 @@ class _Buffers:
         """rows and fields of decimals that have more digits than their precision"""
         texts = sum(slot.level < 0 for slot in self.slots)
         # Except for defaults and enum symbols, all texts together are at most as large as the data. Untouched pages cost nothing.
-        each = max(size if size * texts <= _SPARE else size // max(texts, 1), _LEAST_ROOM)
+        each = max(size if size * texts <= _SPARE else size // max(texts, 1), _MIN_ROOM)
         self.room = [each if slot.level < 0 else 0 for slot in self.slots]
-        self.room += [rows] + [max(rows, _LEAST_ROOM)] * (slots.levels - 1) + [_LEAST_NOTES]
-        self.notes = np.empty(NOTE * _LEAST_NOTES, np.int64)
+        self.room += [rows] + [max(rows, _MIN_ROOM)] * (slots.levels - 1) + [_INITIAL_NOTES]
+        self.notes = np.empty(NOTE * _INITIAL_NOTES, np.int64)
         self._bad: dict[Target, NDArray[np.int64]] = {}
         self.used = np.zeros(len(self.room), np.int64)
         # One allocation for all buffers: a dozen allocations take longer than filling the memory.
@@ -239,7 +239,7 @@ class _Buffers:
                 self._bad[target] = np.concatenate([self._bad.get(target, positions[:0]), positions])
         return notes
 
-    def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _itself) -> pa.Array:
+    def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _same_rows) -> pa.Array:
         """The column that the machine has filled; ``row_of`` maps items of the target's level to rows."""
         if target.valid >= 0:
             own = self._values(target.valid, rows, np.uint8) != 0
@@ -284,16 +284,16 @@ class _Buffers:
         items = int(self.used[len(self.slots) + target.inner])
         ends = self._values(target.slot, rows + 1, np.int32)
 
-        def outer(places: NDArray[np.int64]) -> NDArray[np.int64]:
+        def item_of(places: NDArray[np.int64]) -> NDArray[np.int64]:
             return np.searchsorted(ends, places, "right") - 1
 
         bad_keys = self._bad.get(target.children[0]) if target.kind == "map" else None
         if bad_keys is not None:
             # A key cannot be NULL, so the whole map becomes NULL.
             valid = np.ones(rows, np.bool_) if valid is None else valid.copy()
-            valid[outer(bad_keys)] = False
+            valid[item_of(bad_keys)] = False
             del self._bad[target.children[0]]
-        columns = [self.column(child, items, None, lambda places: row_of(outer(places))) for child in target.children]
+        columns = [self.column(child, items, None, lambda places: row_of(item_of(places))) for child in target.children]
         validity = bitmap(valid)
         if target.kind == "list":
             return pa.Array.from_buffers(target.type, rows, [validity, self.buffers[target.slot]], children=columns)

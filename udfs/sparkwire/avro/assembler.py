@@ -10,7 +10,7 @@ import numpy as np
 from sparkwire.avro import ops
 from sparkwire.avro.column_machine import SchemaProgram
 from sparkwire.avro.ops import STEP
-from sparkwire.avro.readers import LONGEST
+from sparkwire.avro.readers import MAX_LENGTH
 from sparkwire.avro.schema import Schema
 from sparkwire.kernels import COPY_SLACK
 
@@ -49,7 +49,7 @@ def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
     if schema.kind == "record":
         if schema not in known:
             known[schema] = 0
-            known[schema] = min(sum(least_size(f.schema, known) for f in schema.fields), LONGEST)
+            known[schema] = min(sum(least_size(f.schema, known) for f in schema.fields), MAX_LENGTH)
         return known[schema]
     if schema.kind == "union":
         return 1 + min(least_size(branch, known) for branch in schema.branches)

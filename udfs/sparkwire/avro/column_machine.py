@@ -101,7 +101,7 @@ def run(
         error, failed, first_bad = OK, OK, int64(0)
         pos, end = starts[row], starts[row] + sizes[row]
         pc = int64(entries[row]) if sizes[row] >= 0 else nothing
-        at, depth, free = int64(row), 0, readers.MOST_EMPTY_ITEMS
+        at, depth, free = int64(row), 0, readers.MAX_EMPTY_ITEMS
         while True:
             op = code[pc]
             value = int64(0)
@@ -143,7 +143,7 @@ def run(
                         if odd != uint64(0) and lowest(odd) < value - ascii_size:
                             break
                         ascii_size += BLOCK
-                if value < 0 or value > readers.LONGEST:
+                if value < 0 or value > readers.MAX_LENGTH:
                     error = BAD_LENGTH
                 elif value > end - pos:
                     error = TRUNCATED
@@ -227,7 +227,7 @@ def run(
                     size, pos = read_varint(data, pos, end)
                     if pos < 0:
                         error = ~pos
-                    elif size < 0 or size > readers.LONGEST:
+                    elif size < 0 or size > readers.MAX_LENGTH:
                         error = BAD_LENGTH
                     elif size > end - pos:
                         error = TRUNCATED
@@ -243,7 +243,7 @@ def run(
                         at = stack[depth + 1]
                     pc = code[pc + 4]
                     continue
-                elif value < 0 or value > readers.LONGEST:
+                elif value < 0 or value > readers.MAX_LENGTH:
                     error = BAD_LENGTH
                 elif value > (end - pos if least == 0 else (end - pos) // least) and least > 0:
                     error = TRUNCATED
@@ -287,7 +287,7 @@ def run(
                     pos += size
             elif op == ops.DECIMAL or op == ops.DECIMAL_FIXED:
                 size = value if op == ops.DECIMAL else code[pc + 3]
-                if size < 0 or size > readers.LONGEST:
+                if size < 0 or size > readers.MAX_LENGTH:
                     error = BAD_LENGTH
                 elif size > end - pos:
                     error = TRUNCATED
@@ -298,7 +298,7 @@ def run(
                     pos += size
             elif op == ops.SKIP or op == ops.SKIP_BYTES:
                 size = value if op == ops.SKIP_BYTES else code[pc + 1]
-                if size < 0 or size > readers.LONGEST:
+                if size < 0 or size > readers.MAX_LENGTH:
                     error = BAD_LENGTH
                 elif size > end - pos:
                     error = TRUNCATED

@@ -18,15 +18,15 @@ from sparkwire.base.error_codes import TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans
 from sparkwire.errors import ColumnTooLargeError, SchemaError
 
-_LONGEST_OF_NOTHING: Final = 1 << 20  # [bytes]
+_MAX_TEXT_OF_EMPTY: Final = 1 << 20  # [bytes]
 
 JsonReader = Callable[[Spans], JsonTexts]
 
 
 def json_reader(schema: Schema) -> JsonReader:
     """The function that decodes data of a schema to JSON. Raises SchemaError if an empty datum gives more than 1 MiB of JSON."""
-    if least_size(schema) == 0 and least_text(schema) > _LONGEST_OF_NOTHING:
-        raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_LONGEST_OF_NOTHING >> 20} MiB")
+    if least_size(schema) == 0 and least_text(schema) > _MAX_TEXT_OF_EMPTY:
+        raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_MAX_TEXT_OF_EMPTY >> 20} MiB")
     try:
         read: JsonReader = partial(read_json, json_plan(schema))
     except SchemaError:  # recursive, or with too many columns

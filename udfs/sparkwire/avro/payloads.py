@@ -40,7 +40,7 @@ _ENCODING_NAME: Final = "apicurio.{of}.encoding"
 GLOBAL_ID: Final = "globalId "
 """prefix of an Apicurio globalId, which identifies a version of an artifact; the contentId with that number is another schema"""
 GLUE_ZLIB: Final = 5
-LARGEST_PAYLOAD: Final = 256 << 20
+MAX_PAYLOAD: Final = 256 << 20
 """the largest decompressed payload [bytes], the same as the default for one Kafka batch"""
 
 
@@ -206,7 +206,7 @@ def _unpacked(values: pa.Array, packed: NDArray[np.bool_], codes: NDArray[np.int
     left = INT32_MAX - int(pc.sum(pc.binary_length(values)).as_py() or 0)
     contents = values.to_pylist()
     for row in np.flatnonzero(packed).tolist():
-        stream, most = zlib.decompressobj(), min(left, LARGEST_PAYLOAD)
+        stream, most = zlib.decompressobj(), min(left, MAX_PAYLOAD)
         try:
             contents[row] = stream.decompress(contents[row], most + 1)
             codes[row] = TOO_LARGE if len(contents[row]) > most else OK if stream.eof else TRUNCATED

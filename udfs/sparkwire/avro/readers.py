@@ -9,8 +9,8 @@ import numpy as np
 from sparkwire.base.error_codes import BAD_FIELD, TRUNCATED
 from sparkwire.kernels import Bytes, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 
-LONGEST: Final = (1 << 31) - 1  # [bytes or items] the limit of Avro's Java
-MOST_EMPTY_ITEMS: Final = 1024
+MAX_LENGTH: Final = (1 << 31) - 1  # [bytes or items] the limit of Avro's Java
+MAX_EMPTY_ITEMS: Final = 1024
 """limit of items without bytes (null, records without fields) in one datum; the size of the data does not bound them"""
 DIGITS: Final = 38  # of a DECIMAL
 HIGH_BITS: Final = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
@@ -20,7 +20,7 @@ _SEVENS: Final[Any] = (
     *(np.uint64(0x00003FFF00003FFF), np.uint64(0x3FFF00003FFF0000)),
     *(np.uint64(0x000000000FFFFFFF), np.uint64(0x0FFFFFFF00000000)),
 )
-_MOST = np.array(
+_LIMITS = np.array(
     [10**digits - 1 >> shift & (1 << 64) - 1 for digits in range(DIGITS + 1) for shift in (0, 64)], np.uint64
 )
 """the largest number for each count of digits, as low word and high word"""
@@ -108,7 +108,7 @@ def fits_digits(low: int, high: int, digits: int) -> bool:
     if int64(high) < 0:
         low = ~low + uint64(1)
         high = ~high + uint64(1 if low == uint64(0) else 0)
-    return bool(high < _MOST[2 * digits + 1] or (high == _MOST[2 * digits + 1] and low <= _MOST[2 * digits]))
+    return bool(high < _LIMITS[2 * digits + 1] or (high == _LIMITS[2 * digits + 1] and low <= _LIMITS[2 * digits]))
 
 
 @kernel

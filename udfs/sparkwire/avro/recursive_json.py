@@ -26,7 +26,7 @@ from sparkwire.avro.texts import UNITS, duration_text, scaled
 from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import Spans, checked_total
 
-LARGEST: Final = 4 << 20
+MAX_BYTES: Final = 4 << 20
 """a larger datum is TOO_LARGE, because each byte may become 400 bytes of Python objects [bytes]"""
 _SPELT: Final = "sparkwire"
 """the logical type of values whose JSON form differs from their Python form"""
@@ -74,7 +74,7 @@ class RecursiveJson:
         Raises ColumnTooLargeError if one column cannot hold all texts, and ModuleNotFoundError without fastavro.
         """
         errors = decode(self._check, spans).errors
-        errors[(errors == OK) & (spans.sizes > LARGEST)] = TOO_LARGE
+        errors[(errors == OK) & (spans.sizes > MAX_BYTES)] = TOO_LARGE
         texts, total = list[bytes | None]([None] * len(errors)), 0
         for row in np.flatnonzero((errors == OK) & (spans.sizes >= 0)).tolist():
             start, size = int(spans.starts[row]), int(spans.sizes[row])

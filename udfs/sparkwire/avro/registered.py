@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from sparkwire.errors import RegistryError
 
 AVRO: Final = "AVRO"
-_MOST_WITHIN: Final = 64
+_MAX_DEPTH: Final = 64
 """maximum depth of nested references"""
 
 DEFAULT_CONTEXT: Final = "."
@@ -103,7 +103,7 @@ def with_references(
             if referred is None:
                 raise RegistryError(f"{named}, which does not exist")
             reference = referred.subject, referred.version  # in its context
-            if reference in within or len(within) == _MOST_WITHIN:
+            if reference in within or len(within) == _MAX_DEPTH:
                 raise RegistryError(
                     f"{named}, which leads back to itself" if reference in within else f"{named}, and so on"
                 )

@@ -32,12 +32,12 @@ _LOGICAL: Final[Mapping[str, tuple[str, ...]]] = {
     "bytes": ("decimal",),
     "fixed": ("decimal", "duration", "uuid"),
 }
-MOST_LEVELS: Final = 64
+MAX_LEVELS: Final = 64
 """maximum number of nested types, because functions over a schema are recursive"""
 UNFRAMED: Final = -1
 _FIXED_SIZES: Final = {"duration": 12, "uuid": 16}  # [bytes]
 TOO_DEEP: Final = (
-    f"an Avro schema has at most {MOST_LEVELS} types within each other, and this has more: read a part of it"
+    f"an Avro schema has at most {MAX_LEVELS} types within each other, and this has more: read a part of it"
 )
 
 
@@ -138,13 +138,13 @@ def text_of(schema: Any) -> str:
 def _parse(json_type: Any, namespace: str, names: _Names, where: str, level: int = 1) -> Schema:
     schema = _any(json_type, namespace, names, where, level)
     schema.levels = schema.levels or 1 + max((part.levels for part in schema.parts), default=0)
-    if level + schema.levels > MOST_LEVELS + 1:
+    if level + schema.levels > MAX_LEVELS + 1:
         raise SchemaError(TOO_DEEP)
     return schema
 
 
 def _any(json_type: Any, namespace: str, names: _Names, where: str, level: int) -> Schema:
-    if level > MOST_LEVELS:
+    if level > MAX_LEVELS:
         raise SchemaError(TOO_DEEP)
     if isinstance(json_type, str):
         return _reference(json_type, namespace, names, where)

@@ -29,7 +29,7 @@ from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
-MOST_COLUMNS: Final = 50_000
+MAX_COLUMNS: Final = 50_000
 """upper limit, because a short schema can use its records so often that the columns exceed any memory"""
 
 _SCALARS: Final = {
@@ -74,8 +74,8 @@ class Slots:
 
     def check_room_for(self, columns: int) -> None:
         """Raise SchemaError if ``columns`` more columns exceed the limit."""
-        if self.columns + columns > MOST_COLUMNS:
-            raise SchemaError(f"an Avro schema of more than {MOST_COLUMNS} columns is not read: read it as JSON")
+        if self.columns + columns > MAX_COLUMNS:
+            raise SchemaError(f"an Avro schema of more than {MAX_COLUMNS} columns is not read: read it as JSON")
 
     def add(self, level: int, width: int, extra: int = 0) -> int:
         """Add a buffer and return its number."""

@@ -21,7 +21,7 @@ _PLAIN_SCALE: Final = 6
 """the largest scale that Arrow writes without an exponent"""
 NO_SCALE: Final = -1
 """marks a missing decimal"""
-_MOST_DIGITS: Final = 4000
+_MAX_DIGITS: Final = 4000
 """the most digits that Python converts to a text"""
 _PLAIN: Final = (1e-3, 1e7)
 """the range that Java writes without an exponent"""
@@ -86,7 +86,7 @@ def java_number(value: float, narrow: bool = False) -> str:
 
 def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) -> tuple[pa.Array, NDArray[np.int64]]:
     """STRING: big-endian numbers with their scales; also the indexes of those with more digits than ``precision``."""
-    most, texts, too_long = 10 ** min(precision, _MOST_DIGITS), list[str | None](), list[int]()
+    most, texts, too_long = 10 ** min(precision, _MAX_DIGITS), list[str | None](), list[int]()
     for place, (number, scale) in enumerate(zip(numbers.to_pylist(), scales.tolist(), strict=True)):
         if number is None or scale == NO_SCALE:
             texts.append(None)

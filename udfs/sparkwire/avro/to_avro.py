@@ -21,8 +21,8 @@ from sparkwire.core.column import bitmap, bools_of, checked_total, empty
 from sparkwire.errors import SchemaError
 from sparkwire.kernels.slots import table_of
 
-_DEEPEST: Final = 3 * 512  # words of the stack
-_LONGEST: Final = (1 << 31) - 1
+_STACK_WORDS: Final = 3 * 512  # words of the stack
+_MAX_LENGTH: Final = (1 << 31) - 1
 
 
 def encode(column: pa.Array, schema: Schema) -> pa.Array:
@@ -36,7 +36,7 @@ def encode(column: pa.Array, schema: Schema) -> pa.Array:
     code, table = np.array(writer.code, np.int64), table_of(writer.buffers)
     rows = len(column)
     valid = np.ones(rows, np.bool_) if _may_be_null(schema) else bools_of(column.is_valid()).copy()
-    offsets, stack, needed = np.zeros(rows + 1, np.int32), np.empty(_DEEPEST, np.int64), np.zeros(1, np.int64)
+    offsets, stack, needed = np.zeros(rows + 1, np.int32), np.empty(_STACK_WORDS, np.int64), np.zeros(1, np.int64)
     out = empty(max(column.nbytes, 1), np.uint8, WORD_SLACK)
     first = 0
     while True:
@@ -44,7 +44,7 @@ def encode(column: pa.Array, schema: Schema) -> pa.Array:
         if first == rows:
             break
         checked_total(int(needed[0]))
-        larger = empty(min(max(int(needed[0]), 2 * len(out)), _LONGEST), np.uint8)
+        larger = empty(min(max(int(needed[0]), 2 * len(out)), _MAX_LENGTH), np.uint8)
         larger[: offsets[first]] = out[: offsets[first]]
         out = larger
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(out[: offsets[rows]])]

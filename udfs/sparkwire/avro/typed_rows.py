@@ -19,13 +19,13 @@ from sparkwire.avro.rules import matches
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
-from sparkwire.avro.targets import MOST_COLUMNS
+from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.core.column import spans_of
 from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
-MOST_IDS: Final = 1000
+MAX_IDS: Final = 1000
 """the most ids to fetch from a registry at once; a column with more ids contains other data than messages"""
 _UNREAD: Final = Schema("fixed")
 """replaces a schema that is not read: it matches no record"""
@@ -121,7 +121,7 @@ def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> Colum
     if fields_of_last:
         return _together([_UNREAD] * len(writers), fields_of_last)
     raise SchemaError(
-        f"the schemas have more than {MOST_COLUMNS} columns{' together' if some else ''}, which one table cannot have: "
+        f"the schemas have more than {MAX_COLUMNS} columns{' together' if some else ''}, which one table cannot have: "
         + ("avro.rows_by_type makes a table of each type" if some else "read them as JSON, with avro_json")
     )
 
@@ -184,9 +184,9 @@ class LiveReader:
 
 def check_number(ids: Sequence[Hashable]) -> None:
     """Raise ValueError if there are too many ids to be schema ids, before fetching any."""
-    if len(ids) > MOST_IDS:
+    if len(ids) > MAX_IDS:
         raise ValueError(
-            f"rows found more than {MOST_IDS} different schema ids, such as {ids[0]}: check that the column has this "
+            f"rows found more than {MAX_IDS} different schema ids, such as {ids[0]}: check that the column has this "
             "wire_format"
         )
 

@@ -73,7 +73,7 @@ def changes(
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
         - ``_error_``: the reason why a message cannot be read or ordered.
 
-        Databus events in a window without an end are left out. The plan makes one round trip to Python.
+        The result omits Databus events in a window without an end. The plan makes one round trip to Python.
 
     Raises
     ------

@@ -137,12 +137,12 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
         if argument.required or argument.default is not None:
             raise argument_error(function, f"{argument.name} {argument.sql}", "NULL")
         return None
-    if not _is_a(value, argument.type):
+    if not _has_type(value, argument.type):
         raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}")
     return value
 
 
-def _is_a(value: Any, declared: pa.DataType) -> bool:
+def _has_type(value: Any, declared: pa.DataType) -> bool:
     if pa.types.is_boolean(declared):
         return isinstance(value, bool)
     if pa.types.is_integer(declared):

@@ -17,7 +17,7 @@ from sparkwire.base.sqltype import sql_name
 
 # Arrow has view types since release 16.
 _PLAIN = {pa.binary_view(): pa.binary(), pa.string_view(): pa.string()} if hasattr(pa, "binary_view") else {}
-_WIDEST = 16  # [bytes] of a decimal or an interval
+_MAX_WIDTH = 16  # [bytes] of a decimal or an interval
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
 
 
@@ -75,7 +75,7 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
     unknown = [name for name in given if name not in names]
     if unknown:
         raise TypeError(f"{taker}() expected {path} with the fields {', '.join(names)}, got {unknown[0]}")
-    zeros = pa.py_buffer(bytes(_WIDEST * (len(array) + 1)))
+    zeros = pa.py_buffer(bytes(_MAX_WIDTH * (len(array) + 1)))
     columns = [
         coerce(given[field.name], field.type, taker, f"{path}.{field.name}")
         if field.name in given

@@ -29,7 +29,7 @@ Offsets = npt.NDArray[np.integer[Any]]
 _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
-_WIDEST = 8  # [bytes] the widest item
+_MAX_WIDTH = 8  # [bytes] the widest item
 _SMALL = 16 << 10  # [bytes] up to which malloc is faster than the pool and reuses pages
 
 
@@ -150,7 +150,7 @@ def arrays(block: type[Block], n: int) -> Block:
 
 def rooms(n: int, dtypes: Iterable[npt.DTypeLike]) -> Iterator[npt.NDArray[Any]]:
     """Allocate ``n`` uninitialised items of each type."""
-    return map(np.empty if n * _WIDEST <= _SMALL else empty, repeat(n), dtypes)
+    return map(np.empty if n * _MAX_WIDTH <= _SMALL else empty, repeat(n), dtypes)
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-_MOST_LISTED: Final = 10
+_MAX_LISTED: Final = 10
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 
@@ -43,7 +43,7 @@ def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:
     """The error for a table that does not exist in ``where``, a plural noun."""
     if not tables:
         return ValueError(f"{where} have no table {table}, or any other: give columns")
-    more = f" and {len(tables) - _MOST_LISTED} more" if len(tables) > _MOST_LISTED else ""
+    more = f" and {len(tables) - _MAX_LISTED} more" if len(tables) > _MAX_LISTED else ""
     return ValueError(
-        f"{where} have no table {table}, only {', '.join(tables[:_MOST_LISTED])}{more}: choose one of these"
+        f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these"
     )

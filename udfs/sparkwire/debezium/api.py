@@ -1,6 +1,8 @@
-"""Debezium messages as DataFrames: typed rows of one table.
+"""Debezium messages as DataFrames.
 
-rows = sparkwire.debezium.rows(messages, "value", table="public.orders")
+The typed rows of one table:
+
+    rows = sparkwire.debezium.rows(messages, "value", table="public.orders")
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ def rows(
     """
     from sparkwire.spark import debezium
 
-    return debezium.rows(df, column, table, columns, debezium.Beside(key, topic), placeholder)
+    return debezium.rows(df, column, table, columns, debezium.RecordColumns(key, topic), placeholder)
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:

@@ -97,7 +97,7 @@ _AMBIGUOUS: Final = {
     "TIME": "Time, MicroTime, NanoTime or IsoTime",
 }
 _TOKEN: Final = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(-?[\w.]+)|([<>,:()]))")
-_MOST_LEVELS: Final = 32
+_MAX_LEVELS: Final = 32
 
 
 class Type(NamedTuple):
@@ -198,7 +198,7 @@ def _short(name: str) -> str:
     return ""
 
 
-def of_schema(schema: Any, levels: int = _MOST_LEVELS) -> Type | None:
+def of_schema(schema: Any, levels: int = _MAX_LEVELS) -> Type | None:
     """The type of a schema that ``JsonConverter`` embeds; None if it is not such a schema."""
     try:
         return _of_schema(schema, levels)
@@ -241,7 +241,7 @@ def type_of(text: str) -> Type:
         tokens.append((match[1].replace("``", "`") if match[1] else match[2] or "", match[3] or ""))
         position = match.end()
     reader = _Reader(text, tokens)
-    type = reader.type(_MOST_LEVELS)
+    type = reader.type(_MAX_LEVELS)
     if reader.place < len(tokens):
         raise ValueError(f"{text!r} is no type of a column: it continues after the type")
     return type
@@ -253,7 +253,7 @@ class _Reader:
 
     def type(self, levels: int) -> Type:
         if not levels:
-            raise ValueError(f"{self.text!r} has more than {_MOST_LEVELS} types within each other")
+            raise ValueError(f"{self.text!r} has more than {_MAX_LEVELS} types within each other")
         word = self.word()
         match word.lower():
             case "array" as kind:

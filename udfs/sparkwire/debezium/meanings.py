@@ -25,9 +25,9 @@ from sparkwire.kernels.text import decimal_width, write_digits
 _FIRST_DAY: Final = -719_162
 _LAST_DAY: Final = 2_932_896
 """0001-01-01 and 9999-12-31 [days since epoch], the range of Spark's dates"""
-_MOST_DIGITS: Final = 1000
+_MAX_DIGITS: Final = 1000
 """upper limit for the digits of a decimal text, because PostgreSQL's decimals can have many more"""
-_MOST_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 1 << 20
 _FAR: Final = 1 << 62
 """parts of a second that are out of the range of a time of day"""
 _WORD: Final = 64  # [bits]
@@ -271,7 +271,7 @@ def _with_filters(decimals: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _decimal_text(value: bytes | None, scale: int) -> str | None:
     """The number in plain digits, with ``scale`` digits after the point."""
-    if not value or abs(scale) > 100_000 or len(value) > _MOST_DIGITS * 100:
+    if not value or abs(scale) > 100_000 or len(value) > _MAX_DIGITS * 100:
         return None
     number = int.from_bytes(value, "big", signed=True)
     return format(Decimal(number).scaleb(-scale, Context(prec=10**6, Emax=10**6, Emin=-(10**6))), "f")
@@ -323,7 +323,7 @@ def _enum_set(raw: pa.Array, _: Type) -> pa.Array:
 def _bits(raw: pa.Array, type: Type) -> pa.Array:
     """Bits with the most significant byte first. On the wire, it is last, and trailing zero bytes are left out."""
     width = (type.arguments[0] + 7) // 8
-    padded = width if width <= _MOST_BYTES else 0  # a bit varying without a length declares the maximum
+    padded = width if width <= _MAX_BYTES else 0  # a bit varying without a length declares the maximum
     values = [None if value is None else value[::-1].rjust(padded, b"\0") for value in raw.to_pylist()]
     return pa.array(values, pa.binary())
 

@@ -22,7 +22,7 @@ from sparkwire.core.column import gather, spans_of
 from sparkwire.kernels.varint import varint
 
 _FILE: Final = "registered.proto"
-_DEEPEST: Final = 64
+_MAX_DEPTH: Final = 64
 """maximum number of nested types"""
 
 
@@ -89,7 +89,7 @@ def without_paths(payloads: pa.Array) -> tuple[pa.Array, pa.Array]:
 def _path(data: Any, position: int, end: int) -> tuple[str | None, int]:
     count, position = varint(data, position, end)
     numbers: list[int] = []
-    while 0 < count <= _DEEPEST and position >= 0 and len(numbers) < count:
+    while 0 < count <= _MAX_DEPTH and position >= 0 and len(numbers) < count:
         number, position = varint(data, position, end)
         numbers.append(number)
     whole = position >= 0 and len(numbers) == count

@@ -93,15 +93,15 @@ def _read(request: Request, reading: Reading) -> DataFrame:
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
     if reading.keys is not None:
         marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
-    return rows.select(*(_marked(name, marks) for name in names)) if marks else rows
+    return rows.select(*(_with_metadata(name, marks) for name in names)) if marks else rows
 
 
-def _marked(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
+def _with_metadata(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
     column = F.col(quoted(name))
     return column.alias(name, metadata=marks[name]) if name in marks else column
 
 
-def _has(df: DataFrame, *names: str) -> str | None:
+def _found(df: DataFrame, *names: str) -> str | None:
     """The first of these columns that exists."""
     present = {name.lower() for name in df.columns}
     return next((name for name in names if name in present), None)
@@ -128,7 +128,7 @@ def _databus(request: Request) -> Reading:
         )
     needs = {"event": request.column}
     for what, names in (("file", ("file", "stream")), ("position", ("position",))):
-        present = _has(request.df, *names)
+        present = _found(request.df, *names)
         if present:
             needs[what] = present
 
@@ -147,9 +147,9 @@ def _by_short_name(table: str, names: Sequence[str]) -> str:
 
 def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
     """Leave out events of windows without an end, if the columns of ``df`` identify these windows."""
-    if _has(df, "window_scn"):
+    if _found(df, "window_scn"):
         return df.where("window_scn IS NOT NULL")
-    stream, position = _has(df, "stream", "file"), _has(df, "position")
+    stream, position = _found(df, "stream", "file"), _found(df, "position")
     if df.isStreaming or stream is None or position is None:
         return df
     event = F.col(column)
@@ -159,7 +159,7 @@ def in_ended_windows(df: DataFrame, column: str) -> DataFrame:
         ends = ends | (F.substring(event, 1, 1) == F.lit(version)) & F.substring(event, 32, width).isin(
             *(F.lit(mark) for mark in marks)
         )
-    within = [F.col(name) for name in dict.fromkeys(filter(None, (_has(df, "file"), position)))]
+    within = [F.col(name) for name in dict.fromkeys(filter(None, (_found(df, "file"), position)))]
     place = F.struct(*within)
     last = df.where(ends).groupBy(F.col(stream).alias("ended_stream")).agg(F.max(place).alias("last_end"))
     return df.join(
@@ -228,7 +228,12 @@ def _debezium(request: Request) -> Reading:
     read_value, read_key = messages.read, None if of_keys is None else of_keys.read
     keys = request.keys or _debezium_keys(request, read_key, columns)
     needs = {"value": request.column}
-    others = {"key": request.key, "headers": request.headers, "topic": _has(df, "topic"), "offset": _has(df, "offset")}
+    others = {
+        "key": request.key,
+        "headers": request.headers,
+        "topic": _found(df, "topic"),
+        "offset": _found(df, "offset"),
+    }
     needs |= {what: name for what, name in others.items() if name is not None}
     how = DebeziumTable(
         table_of(request.table), dict(columns), keys, request.before == "full", request.placeholder, "offset" in needs
@@ -252,7 +257,7 @@ def _debezium_keys(request: Request, read: Read | None, columns: Mapping[str, st
     if read is None or request.key is None:
         return None
     df = request.df.where(F.col(request.key).isNotNull())
-    if _has(df, "topic"):
+    if _found(df, "topic"):
         df = df.where(F.col("topic").endswith("." + table_of(request.table).name))
 
     def names(batch: pa.RecordBatch) -> pa.Array:

@@ -21,19 +21,24 @@ from sparkwire.spark.message_tables import no_columns
 Batches = Iterator[pa.RecordBatch]
 
 
-class Beside(NamedTuple):
-    """The optional other columns of a record."""
+class RecordColumns(NamedTuple):
+    """The columns of the records' keys and topics, if any."""
 
     key: str | None = None
     topic: str | None = None
 
 
 def rows(
-    df: DataFrame, column: str, table: str, columns: Mapping[str, str] | None, beside: Beside, placeholder: str
+    df: DataFrame,
+    column: str,
+    table: str,
+    columns: Mapping[str, str] | None,
+    record_columns: RecordColumns,
+    placeholder: str,
 ) -> DataFrame:
     """See ``sparkwire.debezium.rows``."""
     source = table_of(table)
-    for name in (column, *([beside.key] if beside.key else [])):
+    for name in (column, *([record_columns.key] if record_columns.key else [])):
         check_messages(df, name)
     if columns is None:
         if df.isStreaming:
@@ -44,7 +49,7 @@ def rows(
     given = dict(columns)
     kept, kept_columns = others(df, column)
     own = with_distinct_names(from_arrow_schema(named(row_schema(given))), kept.names)
-    key, topic = (None if name is None else _place(name, kept) for name in beside)
+    key, topic = (None if name is None else _index_of(name, kept) for name in record_columns)
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
@@ -58,7 +63,7 @@ def rows(
     return df.select(messages, *kept_columns).mapInArrow(decode, StructType([*kept, *own]))
 
 
-def _place(name: str, kept: StructType) -> int:
+def _index_of(name: str, kept: StructType) -> int:
     """The index of a column among the kept ones. Raises ValueError if it is not there."""
     names = [one.lower() for one in kept.names]
     if name.strip("`").lower() not in names:

@@ -31,11 +31,11 @@ def write(
     writer = ordered.write.format("kafka_log").options(**options)
     if mode == "errorifexists":
         writer = writer.option("ifExists", "error")
-    _be_active(df.sparkSession)
+    _activate(df.sparkSession)
     writer.mode("overwrite" if mode == "overwrite" else "append").save(path)
 
 
-def _be_active(spark: SparkSession) -> None:
+def _activate(spark: SparkSession) -> None:
     """Make a session the active one of this thread, because Spark looks up data sources in the active session."""
     spark.createDataFrame([], "nothing INT")
 

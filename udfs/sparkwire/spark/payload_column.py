@@ -14,7 +14,7 @@ from sparkwire.avro.payloads import Payloads, ids_as_text, of_column
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import Schemas
-from sparkwire.avro.typed_rows import MOST_IDS, LiveReader, RowsReader, as_id, check_number, reader
+from sparkwire.avro.typed_rows import MAX_IDS, LiveReader, RowsReader, as_id, check_number, reader
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.spark.frames import check_binary, others
 from sparkwire.spark.memory import explain_oom
@@ -174,7 +174,7 @@ class PayloadColumn(NamedTuple):
         """The ids in Confluent's wire format headers, extracted in the JVM."""
         prefix = F.substring(F.col(self.column), 1, _PREFIX).alias("prefix")
         some = self.df.select(prefix).where(F.substring("prefix", 1, 1) == F.lit(bytes(1))).distinct()
-        prefixes = [bytes(row[0]) for row in some.limit(MOST_IDS + 1).collect()]
+        prefixes = [bytes(row[0]) for row in some.limit(MAX_IDS + 1).collect()]
         ids: list[Any] = self.payloads([pa.array(prefixes, pa.binary())]).ids.to_pylist()
         return ids
 
@@ -186,7 +186,7 @@ class PayloadColumn(NamedTuple):
                 yield pa.RecordBatch.from_arrays([ids_as_text(payloads(batch.columns).ids.unique())], names=["id"])
 
         some = self.df.select(*self.columns).mapInArrow(distinct, "id STRING").distinct()
-        return [row[0] for row in some.limit(MOST_IDS + 2).collect()]
+        return [row[0] for row in some.limit(MAX_IDS + 2).collect()]
 
     def with_ids(self, keys: Iterable[Hashable]) -> DataFrame:
         """Filter rows by schema id if the JVM can extract the ids. The result may contain other rows, too."""

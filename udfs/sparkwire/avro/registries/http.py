@@ -38,12 +38,12 @@ _NO_ARTIFACT: Final = (404,)
 _CCOMPAT: Final = re.compile(r"/apis/ccompat/v\d+/?$")
 """the end of an address at which Apicurio provides Confluent's API"""
 _FIRST_WAIT: Final = 0.25
-"""[s] before the first retry; each wait is twice as long as the previous one, up to `_LONGEST_WAIT`"""
-_LONGEST_WAIT: Final = 8.0
+"""[s] before the first retry; each wait is twice as long as the previous one, up to `_MAX_WAIT`"""
+_MAX_WAIT: Final = 8.0
 _BUSY: Final = (408, 429)
-_LEAST_PATIENCE: Final = 0.1
+_MIN_PATIENCE: Final = 0.1
 """[s] lower limit for waiting for one response"""
-_LARGEST, _LARGEST_COMPRESSED = 64 << 20, 1 << 20
+_MAX_RESPONSE, _MAX_COMPRESSED = 64 << 20, 1 << 20
 """size limits of a response as sent, plain and compressed [bytes]"""
 _HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
@@ -241,7 +241,7 @@ class HttpSchemas(SchemaSource):
                 if not _is_temporary(error) or time.monotonic() + wait > end:
                     raise
             time.sleep(wait)
-            wait = min(2 * wait, _LONGEST_WAIT)
+            wait = min(2 * wait, _MAX_WAIT)
 
 
 class _Session(NamedTuple):
@@ -284,9 +284,9 @@ def _within(seconds: float, request: Callable[[], Any]) -> Any:
 
     threading.Thread(target=send, daemon=True, name="sparkwire-registry").start()
     try:
-        result, error = results.get(timeout=max(seconds, _LEAST_PATIENCE))
+        result, error = results.get(timeout=max(seconds, _MIN_PATIENCE))
     except queue.Empty:
-        raise _NoResponse(f"no complete response within {max(seconds, _LEAST_PATIENCE):.0f} s") from None
+        raise _NoResponse(f"no complete response within {max(seconds, _MIN_PATIENCE):.0f} s") from None
     if error is not None:
         raise error
     return result
@@ -314,7 +314,7 @@ def _limit_responses(client: Any) -> None:
 
     def bound(response: Any) -> None:
         is_plain = response.headers.get("content-encoding", "identity") == "identity"
-        response.stream = Bounded(response.stream, _LARGEST if is_plain else _LARGEST_COMPRESSED)
+        response.stream = Bounded(response.stream, _MAX_RESPONSE if is_plain else _MAX_COMPRESSED)
 
     session.headers["accept-encoding"] = "identity"
     session.event_hooks["response"] = [*session.event_hooks["response"], bound]

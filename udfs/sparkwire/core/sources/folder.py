@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 _AT_CWD: Final = -100
 _RENAME_EXCHANGE: Final = 2
 _SYNCED_AT_ONCE: Final = 8
-_LONGEST_NAME: Final = 255  # [bytes]
+_MAX_NAME: Final = 255  # [bytes]
 _NO_EXCHANGE: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP})
 """error codes of kernels and file systems that cannot exchange files"""
 
@@ -132,7 +132,7 @@ class Folder:
     def check_inside(self, name: str) -> None:
         """Raise ValueError if a name, or a symbolic link in its path, may lead out of the directory."""
         parts = name.split("/")
-        if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _MAX_NAME for part in parts):
             raise ValueError(f"{name!r} is no name in {self.shown('')}")
         for k in range(len(parts)) if self.is_local else ():
             path = "/".join(parts[: k + 1])

@@ -53,7 +53,7 @@ _SKIPPED_NAMES = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
 """system directories of volumes, which are skipped"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
-_MOST_PATTERNS = 1000
+_MAX_PATTERNS = 1000
 _NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 """error codes for a path that does not exist"""
 _TRIED = 5
@@ -426,8 +426,8 @@ def _without_slashes_in_braces(path: str) -> list[str]:
     """Expand ``{a/b,c}/d`` to ``a/b/d`` and ``c/d``, because a glob is matched name by name."""
     patterns = [path]
     while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
-        if len(patterns) > _MOST_PATTERNS:
-            raise ValueError(f"path {path} has more than {_MOST_PATTERNS} alternatives with slashes: name fewer")
+        if len(patterns) > _MAX_PATTERNS:
+            raise ValueError(f"path {path} has more than {_MAX_PATTERNS} alternatives with slashes: name fewer")
         patterns = [
             pattern if brace is None else f"{pattern[: brace.start()]}{choice}{pattern[brace.end() :]}"
             for pattern, brace in zip(patterns, braces, strict=True)
