@@ -89,7 +89,7 @@ def test_lines() -> None:
     assert note(flipped, "header_crc").startswith(crc)
     assert note(event + b"xx", "left_over") == "after the event's end: no error"
     assert note(b"\x07" + event[1:], "version").startswith("BAD_MAGIC: neither V1 (0) nor V2 (2)")
-    assert note(b"", "event") == "TRUNCATED: the bytes end within the header"
+    assert note(b"", "event") == "TRUNCATED: the event has no version"
 
 
 def test_a_truncated_digest() -> None:

@@ -15,7 +15,7 @@ from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
 from sparkwire.core.dump import DECOMPRESSED, MOST_LINES
 from sparkwire.kafka import explain
-from sparkwire.kafka.explain_entry import MOST_INFLATED
+from sparkwire.kafka.explain import MOST_INFLATED
 from tests.kafka.test_oracle import mutated, resealed
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask

@@ -63,7 +63,7 @@ class Reader:
         if not struct.ends:
             read.spans[struct.name] = start, self.stop
         elif struct.ends in read.values:
-            end = start + read.values[struct.ends]
+            end = start + struct.uncounted + read.values[struct.ends]
             read.spans[struct.name] = start, end
             read.wrong |= self.at > end
             fixed = [read.spans[part.name][1] for part in struct.parts if isinstance(part, Field)]

@@ -101,6 +101,8 @@ class Struct:
         a varint before the struct with its size [bytes].
     ends
         a field of the struct with the size of the whole struct [bytes].
+    uncounted
+        how many of its first bytes ``ends`` does not count [bytes].
     unclaimed
         description of bytes after the last part, if ``ends`` gives a larger size.
     covered
@@ -114,6 +116,7 @@ class Struct:
         title: str = "",
         length: Varint | None = None,
         ends: str = "",
+        uncounted: int = 0,
         unclaimed: str = "",
         covered: Sequence[Covered] = (),
     ) -> None:
@@ -122,6 +125,7 @@ class Struct:
         self.title = title or name
         self.length = length
         self.ends = ends
+        self.uncounted = uncounted
         self.unclaimed = unclaimed
         self.covered = covered
 

@@ -12,6 +12,7 @@ import html
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -142,7 +143,8 @@ def _stream(data: bytes) -> list[Line]:
     lines = []
     for number, row in enumerate(_ask("dbus_events", data)):
         for line in databus.explain(row["event"]):
-            lines.append(line._replace(position=row["position"] + line.position, field=f"event[{number}].{line.field}"))
+            position = row["position"] + line.position
+            lines.append(replace(line, position=position, field=f"event[{number}].{line.field}"))
     return lines
 
 

@@ -1,45 +1,43 @@
 """The walker: it reads bytes by the table of their format and writes the lines of their explanation.
 
-A table is a `Struct` of `base.grammar`. A format's own walker adds what a table does not have: what a number means (``note``),
-how bytes are decompressed (``opened``), and what an error is called (``wrong``).
+A table is a `Struct` of `base.grammar`. A format's own walker adds what a table does not have: the meaning of values (``note``),
+decompression (``opened``), and the fields of error codes (``PLACES``, ``SIZE_ERRORS``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Final, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar, Final, Literal
 
 from sparkwire.base.grammar import Covered, Crc, Part, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.wire import Field
-from sparkwire.core.dump import Dump
+from sparkwire.core.dump import Dump, Line, text_of
 from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, int64, kernel
 from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
 from sparkwire.kernels.varint import varint, varlong
 
 UNDECIDED: Final = "bytes are missing to tell"
-"""what is said of a checksum that covers bytes that are not there"""
+"""the verdict on a checksum whose span is not complete"""
 
 _KINDS: Final[tuple[Crc, ...]] = ("crc32", "crc32c", "crc32_raw")
-_POLYNOMIALS: Final = {"crc32": REFLECTED_IEEE, "crc32c": REFLECTED_CASTAGNOLI, "crc32_raw": REFLECTED_IEEE}
 
 
 class Scope:
-    """What has been read of one struct."""
+    """What the walker has read of one struct."""
 
     def __init__(self, struct: Struct, path: str = "", number: int = 0, parent: Scope | None = None) -> None:
         self.struct = struct
         self.path = path
-        """of its lines: ``batch[0].record[3]``"""
+        """the prefix of its fields, such as ``batch[0].record[3]``"""
         self.number = number
-        """of an item: which one it is"""
+        """the index of an item"""
         self.parent = parent
         self.values: dict[str, int] = {}
         """the numbers, by the names of their fields"""
-        self.lines: dict[str, int] = {}
+        self.lines: dict[str, Line] = {}
         """the lines of the numbers"""
         self.places: dict[str, tuple[int, int]] = {}
-        """where parts begin and end, by what the fields before say: perhaps beyond the bytes"""
+        """where parts begin and end by the fields before them, even beyond the bytes"""
 
     def place(self, parts: Sequence[str], side: Literal[0, 1]) -> int | None:
         """Where the first of several parts that has a place begins (0) or ends (1)."""
@@ -51,275 +49,274 @@ class Scope:
 
 
 class _Stop(Exception):
-    """Nothing says where the next part begins. ``line`` is where that shows, the last one by default; ``text`` may be empty."""
+    """The next part cannot be located. The reason is an error of ``line``, by default of the last one; it may be empty."""
 
-    def __init__(self, text: str, line: int | None = None) -> None:
-        super().__init__(text)
-        self.text = text
+    def __init__(self, reason: str = "", line: Line | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
         self.line = line
 
 
 @kernel
 def checksum(data: Bytes, start: int, size: int, kind: int) -> int:
-    """By the index of its kind."""
+    """The checksum with index ``kind`` in ``_KINDS``."""
     if kind == 0:
         return int64(crc32(data, start, size))
     return int64(crc32c(data, start, size)) if kind == 1 else int64(crc32_raw(data, start, size))
 
 
 class Walker:
-    """Writes the lines of structs to ``dump``, each after the one before."""
+    """Writes the lines of structs to ``dump``. Bytes of size 0 have no line.
 
-    SHOWS_EMPTY = False
-    """whether bytes of size 0 have a line"""
+    ``errors`` has what the functions of the format return for the bytes: error codes, by row.
+    """
 
-    def __init__(self, dump: Dump) -> None:
+    PLACES: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """by error code: the fields where the error may be, the first one counts, and its meaning"""
+    SIZE_ERRORS: ClassVar[Collection[str]] = ()
+    """error codes that belong to the first contradiction between sizes, counts and bytes, if the walker finds one"""
+
+    def __init__(self, dump: Dump, errors: Mapping[int, str] | None = None) -> None:
         self.dump = dump
-        self.at: int = dump.at
-        """where the next part begins, by what the fields before say [bytes]"""
+        self.errors = dict(errors or {})
+        """those that have no line yet"""
+        self._start: int = dump.at
+        """where the current struct begins [bytes]"""
         self._bounded = False
-        """whether the current struct has a length before it: nothing in it reaches beyond"""
+        """whether the current struct has a length before it: none of its parts reaches beyond"""
 
-    # -- what a format says itself
+    # -- what a format adds
 
-    def note(self, scope: Scope, name: str, number: int | None) -> str | None:
-        """What a number means here, None where it is cut."""
-
-    def content_note(self, scope: Scope, part: Sized, content: bytes) -> str | None:
-        """What bytes of any content mean here."""
-        return part.doc
+    def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
+        """The meaning of a number or of bytes."""
 
     def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes | None, str]:
-        """What compressed bytes become, None if that is unknown, and a note."""
+        """The decompressed bytes, None if they are unknown, and a note."""
         raise NotImplementedError
 
-    def held(self, scope: Scope, part: Part) -> None:
-        """What compressed bytes have."""
-        self._part(part, scope.struct, scope)
+    # -- errors
 
-    def wrong(self, scope: Scope, line: int, text: str) -> None:
-        """A line says what cannot be."""
-        self.dump.amend(line, text)
+    def _wrong(self, scope: Scope, line: Line, text: str) -> None:
+        """Report a contradiction at a line."""
+        row = min(self.errors, default=0) if scope.parent is None else scope.number
+        if self.errors.get(row) in self.SIZE_ERRORS:
+            text = f"{self.errors.pop(row)}: {text}"
+        line.error(text)
+
+    def _report(self, stop: _Stop, scope: Scope) -> None:
+        lines = self.dump.lines
+        if stop.reason:
+            self._wrong(scope, stop.line or (lines[-1] if lines else self.dump.take(scope.struct.name, 0)), stop.reason)
+
+    def _place(self, row: int, scope: Scope, first: int) -> bool:
+        """Report the error of a row at its field, if one of the lines from ``first`` on is of such a field."""
+        own = {line.field: line for line in reversed(self.dump.lines[first:])}
+        for field, text in self.PLACES.get(self.errors[row], {}).items():
+            if line := own.get(scope.name(field)):
+                left = len(self.dump.data) - line.position - line.size
+                line.error(f"{self.errors.pop(row)}: {text.format(left=left, **scope.values)}")
+                return True
+        return False
 
     # -- structs
 
     def walk(self, struct: Struct, path: str = "") -> Scope:
-        """The lines of a struct; what has been read of it."""
-        scope = Scope(struct, path)
-        self.at = self.dump.at
-        with suppress(_Stop):
+        """Write the lines of a struct; returns what it has read."""
+        scope, first = Scope(struct, path), len(self.dump.lines)
+        try:
             self._parts(struct, scope)
+        except _Stop as stop:
+            self._report(stop, scope)
+        for row in list(self.errors):
+            if not self._place(row, scope, first):
+                self.dump.lines[first].error(f"{self.errors.pop(row)}: its field is not here")
         return scope
 
     def _parts(self, struct: Struct, scope: Scope) -> None:
-        start = self.at
+        dump, outer, start, bound = self.dump, self._start, self.dump.at, self.dump.stop
+        self._start, readable = start, True
         try:
             for part in struct.parts:
                 self._part(part, struct, scope)
+                if scope.parent is not None and (end := self._end(struct, scope)) is not None:
+                    # An item does not reach into the next one.
+                    dump.stop = min(dump.stop, max(end, dump.at))
         except _Stop as stop:
-            if self._bounded:
+            if self._end(struct, scope) is None:
                 raise
-            self._say(scope, stop)
+            self._report(stop, scope)
+            readable = False
         finally:
-            end = scope.values.get(struct.ends, None if struct.ends else self.dump.stop - start)
+            end = self._end(struct, scope) if struct.ends else bound
             if end is not None:
-                scope.places[struct.name] = start, start + end
+                scope.places[struct.name] = start, end
+            dump.at = min(dump.at, dump.stop)
+            self._start, dump.stop = outer, bound
             for covered in struct.covered:
                 self._judge(covered, scope)
         if struct.ends and end is not None:
-            left = start + end - self.dump.at
-            if struct.unclaimed and left > 0 and self.dump.left:
-                self.dump.take(scope.name("unclaimed"), left, None, struct.unclaimed)
-            if self.dump.at != start + end:
-                # Parts that would begin inside of another one are not looked for: each byte has one line.
-                raise _Stop("")
-            self.at = start + end
+            self._finish(struct, scope, end, readable)
 
-    def _say(self, scope: Scope, stop: _Stop) -> None:
-        if stop.text:
-            self.wrong(scope, len(self.dump.lines) - 1 if stop.line is None else stop.line, stop.text)
+    def _finish(self, struct: Struct, scope: Scope, end: int, readable: bool) -> None:
+        """Go to the stated end of a struct; `_Stop` if its parts or its bytes do not end there."""
+        dump, size, missing, reason = self.dump, scope.values[struct.ends], end - self.dump.stop, ""
+        if readable and missing > 0:
+            reason = f"the {struct.name} has {size} bytes, {size - missing} are here"
+        elif readable and dump.at > end:
+            reason = f"the {struct.name} ends before its parts"
+        if struct.unclaimed and end > dump.at and dump.left:
+            dump.take(scope.name("unclaimed"), end - dump.at, None, struct.unclaimed)
+        if reason or dump.at != end:
+            # Parts that would begin inside of another one are not looked for: each byte has one line.
+            raise _Stop(reason, scope.lines[struct.ends])
+
+    def _end(self, struct: Struct, scope: Scope) -> int | None:
+        """Where the current struct ends by its own field, if it is known."""
+        size = scope.values.get(struct.ends)
+        return None if size is None else self._start + struct.uncounted + size
 
     def _part(self, part: Part, struct: Struct, scope: Scope) -> None:
         match part:
-            case Field():
-                self._field(part, scope)
-            case Varint():
-                self._varint(part, scope, self._whose(struct))
+            case Field() | Varint():
+                self._number(part, scope)
             case Sized():
                 self._sized(part, struct, scope)
             case Repeated():
                 self._repeated(part, struct, scope)
             case PresentIf():
-                self._present(part, struct, scope)
+                for each in self._present(part, scope):
+                    self._part(each, struct, scope)
             case Struct():
                 self._parts(part, scope)
 
-    def _present(self, part: PresentIf, struct: Struct, scope: Scope) -> None:
+    def _present(self, part: PresentIf, scope: Scope) -> Sequence[Part]:
         number = scope.values.get(part.field)
         if number is None:
-            raise _Stop("")
+            raise _Stop
         present = part.of(number)
         if present is None:
             raise _Stop(f"{part.title} {number & part.mask} is unknown", scope.lines[part.field])
-        for each in present:
-            self._part(each, struct, scope)
+        return present
 
     # -- numbers
 
-    def _field(self, field: Field, scope: Scope) -> int | None:
-        dump = self.dump
-        scope.places[field.name] = self.at, self.at + field.width
-        self.at += field.width
-        if not dump.left:
-            if self._bounded:
-                raise _Stop(f"it has no {field.name}")
-            return None
-        number = dump.peek(field) if dump.left >= field.width else None
-        scope.lines[field.name] = len(dump.lines)
-        dump.number(field, self.note(scope, field.name, number), field.doc, name=scope.name(field.name))
-        if number is not None:
-            scope.values[field.name] = number
-        return number
-
-    def _varint(self, part: Varint, scope: Scope, whose: str = "") -> int:
-        read = varint if part.bits == 32 else varlong
-        number, after = self.dump.peek_varint(read)
-        if after < 0:
-            raise _Stop(f"no {whose}{part.name}")
-        scope.values[part.name] = number
-        scope.lines[part.name] = len(self.dump.lines)
-        note = self.note(scope, part.name, number)
-        self.dump.take(scope.name(part.name), after - self.dump.at, str(number), note, part.doc)
-        self.at = self.dump.at
-        return number
-
-    def _number(self, part: Field | Varint | str, scope: Scope, whose: str = "") -> tuple[str, int]:
-        """A size or a count, and its name."""
+    def _number(self, part: Field | Varint, scope: Scope) -> int:
+        dump, name, begin = self.dump, scope.name(part.name), self.dump.at
         if isinstance(part, Varint):
-            return part.name, self._varint(part, scope, whose)
-        name = part if isinstance(part, str) else part.name
-        number = scope.values.get(part) if isinstance(part, str) else self._field(part, scope)
-        if number is None:
-            raise _Stop("")
-        return name, number
+            read = varint if part.bits == 32 else varlong
+            number, end = map(int, read(dump.array, begin, dump.stop))
+            text = str(number)
+        else:
+            end = begin + part.width
+            raw = dump.data[begin:end]
+            number = int.from_bytes(raw, dump.order, signed=part.wire.startswith("i"))
+            text = raw.hex() if part.wire.startswith("bytes") else str(number)
+            scope.places[part.name] = begin, end
+        if end < 0 or not dump.left:
+            raise _Stop(f"the {scope.struct.name} has no {part.name}")
+        if end > dump.stop:
+            cut = f"cut: {dump.left} of its {end - begin} bytes"
+            raise _Stop(cut, dump.take(name, end - begin, None, part.doc))
+        scope.values[part.name] = number
+        line = dump.take(name, end - begin, text, self.note(scope, part.name, number), part.doc)
+        scope.lines[part.name] = line
+        return number
 
-    def _whose(self, struct: Struct) -> str:
-        """What a message says before the name of a part of an item that is in another item."""
-        return f"{struct.name}'s " if self._bounded and struct.length is None else ""
+    def _given(self, part: Field | Varint | str, scope: Scope) -> tuple[int, Line]:
+        """A size or a count, and its line."""
+        if not isinstance(part, str):
+            return self._number(part, scope), self.dump.lines[-1]
+        if part not in scope.values:
+            raise _Stop
+        return scope.values[part], scope.lines[part]
 
     # -- bytes
 
     def _sized(self, part: Sized, struct: Struct, scope: Scope) -> None:
         if part.size is None:
-            end = scope.values.get(struct.ends)
-            size = self.dump.left if end is None else end - self.dump.at
-            if size > 0 and self.at == self.dump.at:
-                self._content(part, size, scope)
+            end = self._end(struct, scope)
+            self._content(part, (self.dump.stop if end is None else end) - self.dump.at, scope)
             return
-        name, size = self._number(part.size, scope, self._whose(struct))
+        size, line = self._given(part.size, scope)
         if size < 0 and part.nullable:
             return
-        wrong = self._trouble(part, size, struct, scope)
-        if wrong and self._bounded:
-            raise _Stop(wrong)
-        if size < 0:
-            raise _Stop(wrong, scope.lines[name])
-        if wrong:
-            self.wrong(scope, scope.lines[name], wrong)
+        end = self._end(struct, scope)
+        left = (self.dump.stop if end is None else end) - self.dump.at
+        if not 0 <= size <= left:
+            reason = f"a {part.title or part.name} of {size} bytes, {max(left, 0)} are left in the {struct.name}"
+            if size < 0 or self._bounded:
+                raise _Stop(reason, line)
+            self._wrong(scope, line, reason)
         self._content(part, size, scope)
 
-    def _trouble(self, part: Sized, size: int, struct: Struct, scope: Scope) -> str:
-        """Why bytes of such a size cannot be here, "" where they can."""
-        title = part.title or part.name
-        end = scope.values.get(struct.ends)
-        if end is not None:
-            fits = size >= 0 and self.at + size <= end
-            return "" if fits else f"a {title} of {size} bytes does not end within the {struct.name}"
-        left = self.dump.left
-        return "" if 0 <= size <= left else f"a {self._whose(struct)}{title} of {size} bytes, {left} are left"
-
     def _content(self, part: Sized, size: int, scope: Scope) -> None:
-        dump = self.dump
-        scope.places[part.name] = self.at, self.at + size
-        self.at += size
-        if part.size is not None and not (dump.left and (size or self.SHOWS_EMPTY)):
-            return
+        dump, name = self.dump, scope.name(part.name)
         content = dump.data[dump.at : min(dump.at + size, dump.stop)]
-        if part.opaque:
-            dump.take(scope.name(part.name), size, None, part.doc)
+        scope.places[part.name] = dump.at, dump.at + size
+        if not content:
+            dump.at += max(size, 0)
             return
+        cut = f"cut: {len(content)} of its {size} bytes" if len(content) < size else None
         if part.holds is None:
-            dump.content(scope.name(part.name), size, self.content_note(scope, part, content))
+            text = None if cut or part.opaque else text_of(content)
+            dump.take(name, size, text, cut, self.note(scope, part.name, content), part.doc)
             return
         data, note = self.opened(scope, part, content)
-        dump.take(scope.name(part.name), size, None, note)
+        dump.take(name, size, None, cut, note)
         if data is not None:
-            at, self.dump, self.at = self.at, dump.decompressed(data), 0
-            self.held(scope, part.holds)
-            self.dump, self.at = dump, at
+            self.dump = dump.decompressed(data)
+            try:
+                self._part(part.holds, scope.struct, scope)
+            finally:
+                self.dump = dump
 
     # -- items
 
     def _repeated(self, part: Repeated, struct: Struct, scope: Scope) -> None:
-        dump, of, count = self.dump, part.of, None
-        line = len(dump.lines) - 1
-        if part.count is not None:
-            name, count = self._number(part.count, scope)
-            line = scope.lines[name]
-        if self._bounded:
-            self._all_items(of, struct, count or 0, scope)
-            return
-        number, last, readable = 0, line, True
-        while dump.left and (count is None or number < count) and readable:
-            last = len(dump.lines)
-            readable = self.item(of, number, scope)
+        dump, items = self.dump, f"{part.of.name}s"
+        count, line = (None, None) if part.count is None else self._given(part.count, scope)
+        number, first_of_last, readable = 0, len(dump.lines), True
+        while dump.left and readable and (count is None or number < count):
+            first_of_last = len(dump.lines)
+            readable = self._item(part.of, number, scope)
             number += readable
-        if readable and count is not None and number < count:
-            self.wrong(scope, line, f"the bytes end after {number} of {count} {of.name}s")
-        elif readable and dump.left and number:
-            self.wrong(scope, last, f"it is the last of {count} {of.name}s, and {dump.left} bytes are left after it")
-        dump.rest(scope.name("left_over"), part.after)
+        if not self._bounded:
+            if readable and dump.left and number:
+                reason = f"it is the last of {count} {items}, and {dump.left} bytes are left after it"
+                self._wrong(scope, dump.lines[first_of_last], reason)
+            dump.rest(scope.name("left_over"), part.after)
+        if readable and count is not None and number != count:
+            raise _Stop(f"the {struct.name} ends after {number} of {count} {items}", line)
 
-    def _all_items(self, of: Struct, struct: Struct, count: int, scope: Scope) -> None:
-        """Items in a struct with a length, which has all of them."""
-        if count < 0:
-            raise _Stop(f"{count} {of.name}s")
-        for number in range(count):
-            if not self.dump.left:
-                raise _Stop(f"the {struct.name} ends after {number} of {count} {of.name}s")
-            self._parts(of, Scope(of, scope.name(f"{of.name}[{number}]"), number, scope))
-
-    def item(self, of: Struct, number: int, scope: Scope) -> bool:
-        """One item; whether the next can be found."""
-        dump, end = self.dump, self.dump.stop
+    def _item(self, of: Struct, number: int, scope: Scope) -> bool:
+        """Write one item; returns whether the next one can be located."""
+        dump, end, bounded, first = self.dump, self.dump.stop, self._bounded, len(self.dump.lines)
         item = Scope(of, scope.name(f"{of.name}[{number}]"), number, scope)
-        assert of.length is not None
-        size, after = dump.peek_varint(varint)
-        if after < 0:
-            dump.take(item.name(of.length.name), dump.left, None, "no varint")
-            self.wrong(item, len(dump.lines) - 1, "no varint")
-            return False
-        self._varint(of.length, item)
-        if not 0 <= size <= dump.left:
-            self.wrong(item, len(dump.lines) - 1, f"a {of.name} of {size} bytes, {dump.left} are left")
-            return False
-        dump.stop, self._bounded = dump.at + size, True
         try:
+            if of.length is not None:
+                size, line = self._given(of.length, item)
+                if not 0 <= size <= dump.left:
+                    raise _Stop(f"a {of.name} of {size} bytes, {dump.left} are left", line)
+                dump.stop, self._bounded = dump.at + size, True
             self._parts(of, item)
-            if dump.left:
+            if of.length is not None and dump.left:
                 raise _Stop(f"{dump.left} bytes are left in the {of.name}")
         except _Stop as stop:
-            self._say(item, stop)
+            if bounded:
+                raise
             dump.rest(item.name("rest"))
+            self._report(stop, item)
             return False
         finally:
-            dump.stop, self._bounded = end, False
+            dump.stop, self._bounded = end, bounded
+            if number in self.errors and not bounded:
+                self._place(number, item, first)
         return True
 
     # -- checksums
 
     def _judge(self, covered: Covered, scope: Scope) -> None:
-        """Say of a checksum whether it is right, where all that it covers is there."""
+        """Report whether a checksum is right, if its whole span is there."""
         dump, stored = self.dump, scope.values.get(covered.checksum)
         first = scope.place(covered.first, 0) if covered.first else scope.place(covered.after, 1)
         last = scope.place(covered.last, 1)
@@ -328,10 +325,10 @@ class Walker:
             return
         end = max(first, stop if last is None else min(last, stop))
         computed = int(checksum(dump.array, first, end - first, _KINDS.index(covered.crc)))
-        line = scope.lines[covered.checksum]
-        verdict = "right" if computed == stored else "wrong"
+        line, verdict = scope.lines[covered.checksum], "right" if computed == stored else "wrong"
         if last is None or last > max(first, stop):
             verdict = UNDECIDED
         elif verdict == "wrong":
-            dump.mismatch(line, first, end, _POLYNOMIALS[covered.crc], stored ^ computed)
-        dump.amend(line, f"{verdict}: stored {stored}, computed {computed}")
+            polynomial = REFLECTED_CASTAGNOLI if covered.crc == "crc32c" else REFLECTED_IEEE
+            dump.search_bit(line, first, end, polynomial, stored ^ computed)
+        line.error(f"{verdict}: stored {stored}, computed {computed}")

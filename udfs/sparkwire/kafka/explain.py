@@ -1,181 +1,205 @@
-"""``kafka_explain``: log bytes byte by byte, from their layout tables and what the readers find.
+"""``kafka_explain``: log bytes byte by byte, from their layout tables and the results of the readers.
 
     batch[0].crc                 a field of the first entry's header, a batch
     batch[0].record[3].key       of its fourth record
-    batch[0].payload             the records of a batch that is compressed, as they are stored …
-    batch[0].record[3].key       … and then as they are when decompressed
+    batch[0].payload             the stored payload of a compressed batch …
+    batch[0].record[3].key       … and its records, decompressed
     message[1].inner[2].crc      of the third message inside of the second entry, a compressed message of magic 0 or 1
 
-The lines of what is decompressed follow the payload's. Their notes begin with "decompressed", and their positions count from the
-beginning of the decompressed payload: all other lines, in order, have every byte of the input once. Payloads are decompressed
-as long as all together come to no more than ``MOST_INFLATED``.
+The lines of decompressed bytes follow those of the payload. Their notes begin with "decompressed", and their positions count
+from the beginning of the decompressed payload. All other lines, in order, have every byte of the input once. All payloads
+together are decompressed up to ``MOST_INFLATED``.
 
-What `kafka_records` answers as an error is at the place where it arises. A batch whose checksum is wrong is shown all the same,
-unless it is compressed.
+Each error of `kafka_records` is at the field where it arises. A batch with a wrong checksum is shown, too, unless it is
+compressed.
 """
 
 from __future__ import annotations
 
-from itertools import chain
+import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.grammar import Part, Struct
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Sized, Struct
+from sparkwire.base.wire import Field
 from sparkwire.core.column import binary_of
 from sparkwire.core.dump import Dump, Full, Line
-from sparkwire.core.walk import Scope
-from sparkwire.kafka.batch_headers import MAGIC_2, UNKNOWN, header_block
+from sparkwire.core.walk import Scope, Walker
+from sparkwire.kafka import layout
+from sparkwire.kafka.batch_headers import UNKNOWN, header_block
+from sparkwire.kafka.codecs import NAMES, READABLE
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
-from sparkwire.kafka.explain_entry import MOST_INFLATED, EntryWalker, Errors
 from sparkwire.kafka.framing import frame_blocks, framing_of
 from sparkwire.kafka.inflate import MAX_VALUE_BYTES, Inflater
-from sparkwire.kafka.layout import (
-    BATCH,
-    ENTRY,
-    LEAST_SIZE,
-    MAGIC,
-    MESSAGE_0,
-    MESSAGE_ENTRY_0,
-    MESSAGE_ENTRY_1,
-    OVERHEAD,
-    WHOLE_BATCH,
-    WHOLE_MESSAGES,
-)
+from sparkwire.kafka.records import scan_records
 
-_MESSAGE_ENTRIES = tuple(Struct("entry", *ENTRY.fields, message) for message in WHOLE_MESSAGES)
+MOST_INFLATED: Final = 16 << 20
+"""what all payloads of a value may become [bytes]"""
+
+_FLAGS: Final = {
+    layout.TRANSACTIONAL: "transactional",
+    layout.CONTROL: "control",
+    layout.DELETE_HORIZON: "delete horizon",
+}
+_PREFIX: Final = Struct("entry", *layout.ENTRY.fields)
+_UNKNOWN: Final = Struct(
+    "entry",
+    *layout.ENTRY.fields,
+    Field("before_magic", "bytes4", "as every entry has before its magic"),
+    Field("magic", "i8"),
+)
+_WHOLE: Final = (
+    *(Struct("entry", *layout.ENTRY.fields, message) for message in layout.WHOLE_MESSAGES),
+    layout.WHOLE_BATCH,
+    _UNKNOWN,
+)
+"""tables of entries by magic"""
+_HEADERS: Final = (
+    *(Struct("entry", *header.fields) for header in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1, layout.BATCH)),
+    _UNKNOWN,
+)
+"""tables of entries whose end is unknown, by magic"""
 
 
 def explain(data: bytes) -> list[Line]:
     """Every byte of log bytes."""
-    dump = Dump(data)
-    try:
-        _log(dump, data)
-    except Full:
-        return dump.end()
+    dump, column = Dump(data), pa.array([data], pa.binary())
+    errors = _errors(column)
+    with suppress(Full):
+        for number, entry in enumerate(_entries(column)):
+            path = f"{entry.kind}[{number}]"
+            dump.stop = entry.readable
+            EntryWalker(dump, errors.get(dump.at), entry.payload).walk(entry.table, path)
+            if entry.is_known:
+                dump.rest(f"{path}.left_over", "after the value: no error")
+            dump.stop = entry.stop
+            dump.rest(f"{path}.rest", "up to the next entry")
     return dump.end()
 
 
 def explain_message(data: bytes) -> list[Line]:
     """Every byte of one message of magic 0 or 1, from its CRC on; the set in a compressed one is not opened."""
-    at = MESSAGE_0["magic"].offset
-    magic = int(data[at : at + 1] == b"\1")
-    walker = MessageWalker(Dump(data), "message", magic)
-    walker.message(WHOLE_MESSAGES[magic])
-    return walker.dump.end()
+    at = layout.MESSAGE_0["magic"].offset
+    dump = Dump(data)
+    EntryWalker(dump).walk(layout.WHOLE_MESSAGES[data[at : at + 1] == b"\1"], "message")
+    dump.rest("message.left_over", "after the value: no error")
+    return dump.end()
 
 
-def _log(dump: Dump, data: bytes) -> None:
-    column = pa.array([data], pa.binary())
+class _Entry(NamedTuple):
+    """An entry as the reader of log bytes sees it."""
+
+    kind: str
+    table: Struct
+    readable: int
+    """where the bytes that ``table`` describes end"""
+    stop: int
+    is_known: bool
+    """whether ``table`` describes all of it"""
+    payload: bytes | None
+    """decompressed"""
+
+
+def _entries(column: pa.Array) -> Iterator[_Entry]:
     source = binary_of(column)
-    errors = Errors(column)
-    inflater = Inflater(MOST_INFLATED, MAX_VALUE_BYTES)
-    blocks = (header_block(source.data, block) for block in frame_blocks(framing_of(source)))
-    payloads = ((block, payloads_of(source.data, block, EVERY_OFFSET)) for block in blocks)
-    inflated, number = 0, 0
-    for opened in chain.from_iterable(inflater.decompressed(source, *block) for block in payloads):
-        frames = opened.entries.frames
-        for i in range(len(frames.begin)):
-            begin, stop, variant = int(frames.begin[i]), int(frames.stop[i]), int(opened.entries.variant[i])
-            kind = "batch" if variant == MAGIC_2 else "message" if variant < MAGIC_2 else "entry"
-            path, of_rows = f"{kind}[{number}]", errors.of(begin)
-            dump.stop = stop
-            payload = None
-            if opened.payloads.inflated[i]:
-                payload = opened.arena[opened.payloads.first[i] : opened.payloads.last[i]].tobytes()
-                inflated += len(payload)
-            if not frames.whole[i] or variant == UNKNOWN:
-                _damaged(EntryWalker(dump, path, variant, of_rows), int(frames.reach[i]), bool(frames.whole[i]))
-            elif variant == MAGIC_2:
-                _batch(EntryWalker(dump, path, variant, of_rows, payload))
-            else:
-                MessageWalker(dump, path, variant, of_rows, payload).entry()
-            dump.stop = len(data)
-            number += 1
-            if inflated > MOST_INFLATED:
-                raise Full
+    inflater = Inflater(MOST_INFLATED, MAX_VALUE_BYTES, MOST_INFLATED)
+    for frames in frame_blocks(framing_of(source)):
+        block = header_block(source.data, frames)
+        for opened in inflater.decompressed(source, block, payloads_of(source.data, block, EVERY_OFFSET)):
+            frame, payloads = opened.entries.frames, opened.payloads
+            for i, magic in enumerate(opened.entries.variant.tolist()):
+                begin, stop, reach, whole = (
+                    int(part[i]) for part in (frame.begin, frame.stop, frame.reach, frame.whole)
+                )
+                table = (_WHOLE if whole else _HEADERS)[magic] if reach > layout.MAGIC else _PREFIX
+                is_known = bool(whole) and magic != UNKNOWN
+                readable = stop if is_known else min(begin + max(reach, layout.OVERHEAD), stop)
+                payload = opened.arena[payloads.first[i] : payloads.last[i]].tobytes() if payloads.inflated[i] else None
+                yield _Entry(("message", "message", "batch", "entry")[magic], table, readable, stop, is_known, payload)
 
 
-def _batch(walker: EntryWalker) -> None:
-    walker.walk(WHOLE_BATCH, walker.path)
-    walker.blame_header()
-    walker.blame(0, "record_count", "a number of records is not negative", "BAD_RECORD")
+def _errors(column: pa.Array) -> dict[int, dict[int, str]]:
+    """The errors of `kafka_records`: by the position of an entry, and by the number of its row."""
+    records = scan_records(column, max_batch_bytes=MOST_INFLATED, columns=("position", "error"))
+    rows = zip(records.position().to_pylist(), records.error().to_pylist(), strict=True)
+    return {
+        position: {row: error for row, (_, error) in enumerate(group) if error}
+        for position, group in groupby(rows, key=itemgetter(0))
+    }
 
 
-class MessageWalker(EntryWalker):
-    """Explains a message of magic 0 or 1, and the set in a compressed one."""
+class EntryWalker(Walker):
+    """Explains one entry; ``payload`` is its decompressed payload."""
 
-    def entry(self) -> None:
-        """With its offset and size."""
-        field = self.message(_MESSAGE_ENTRIES[self.magic])
-        self.blame_header()
-        self.blame(0, field, "the message ends before what it announces", "BAD_RECORD")
+    PLACES: ClassVar = {
+        "TRUNCATED": {"size": "it says {size} bytes, {left} are here"},
+        "BAD_LENGTH": {"size": "no entry has {size} bytes"},
+        "BAD_MAGIC": {"magic": "neither 0, 1 nor 2"},
+        "CRC_MISMATCH": {"crc": "the bytes that it covers are not those that were written"},
+        "UNKNOWN_CODEC": {"attributes": "no such codec"},
+        "DECOMPRESS_FAILED": dict.fromkeys(("payload", "size"), "its codec cannot read the payload"),
+        "TOO_LARGE": {"payload": f"it becomes more than {MOST_INFLATED} bytes, the bound of an explanation"},
+        "BAD_RECORD": dict.fromkeys(("record_count", "size"), "it contradicts the bytes that are there"),
+    }
+    SIZE_ERRORS = ("TRUNCATED", "BAD_RECORD")
 
-    def message(self, table: Struct) -> str:
-        """Its fields; which one says more than there is, or its size."""
-        scope = self.walk(table, self.path)
-        self.dump.rest(f"{self.path}.left_over", "after the value: no error")
-        if "value_size" not in scope.values:
-            return "key_size"
-        return "value_size" if self.is_short else "size"
+    def __init__(self, dump: Dump, errors: Mapping[int, str] | None = None, payload: bytes | None = None) -> None:
+        super().__init__(dump, errors)
+        self.payload = payload
 
-    def held(self, scope: Scope, part: Part) -> None:
-        """The messages of a compressed set."""
-        number = 0
-        while self.dump.left:
-            self._inner(number)
-            number += 1
+    def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
+        batch = scope.parent.values if scope.parent is not None else scope.values
+        match name, value:
+            case "attributes", int() if "magic" in scope.values:
+                return bits(value, scope.values["magic"])
+            case "timestamp" | "base_timestamp" | "max_timestamp", int():
+                return time_of(value)
+            case "timestamp_delta", int():
+                is_late = batch["attributes"] & layout.LOG_APPEND_TIME
+                return time_of(batch["max_timestamp"] if is_late else batch["base_timestamp"] + value)
+            case "last_offset_delta" | "offset_delta", int():
+                return f"offset {batch['offset'] + value}"
+            case "key", bytes() if scope.struct is layout.RECORD and batch["attributes"] & layout.CONTROL:
+                return _control(value)
+        return None
 
-    def _inner(self, number: int) -> None:
-        dump = self.dump
-        begin, end = dump.at, dump.stop
-        size = int.from_bytes(dump.data[begin + 8 : begin + OVERHEAD], "big", signed=True)
-        is_whole = dump.left > MAGIC and LEAST_SIZE <= size <= dump.left - OVERHEAD
-        magic = dump.data[begin + MAGIC] if is_whole else None
-        if is_whole:
-            dump.stop = begin + OVERHEAD + size
-        inner = MessageWalker(dump, f"{self.path}.inner[{number}]", magic or 0, self.errors)
-        field = "size"
-        if magic in (0, 1):
-            field = inner.message(_MESSAGE_ENTRIES[magic])
-        else:
-            _fields(inner, ENTRY)
-            if is_whole:
-                _magic(inner, begin)
-        dump.rest(f"{inner.path}.rest")
-        inner.blame(number, "crc", "the bytes that it covers are not those that were written", "CRC_MISMATCH")
-        inner.blame(number, "magic", "a compressed set has messages of magic 0 and 1", "BAD_MAGIC")
-        inner.blame(number, field, "it contradicts the bytes that are there", "BAD_RECORD")
-        dump.stop = end
+    def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes | None, str]:
+        size = "not decompressed" if self.payload is None else f"{len(self.payload)} bytes when decompressed"
+        return self.payload, f"{_codec(scope.values['attributes'], scope.values['magic'])}, {size}"
 
 
-def _fields(walker: EntryWalker, table: Layout) -> None:
-    walker.walk(Struct("entry", *table.fields), walker.path)
+def _control(key: bytes) -> str | None:
+    """The type of a control record."""
+    types, type = layout.CONTROL_TYPES, int.from_bytes(key[2:4], "big", signed=True)
+    if len(key) < 4:
+        return None
+    return types[type] if 0 <= type < len(types) else types[-1]
 
 
-def _magic(walker: EntryWalker, begin: int, *notes: str) -> None:
-    """The magic of an entry of which only its place is known."""
-    dump = walker.dump
-    dump.take(f"{walker.path}.before_magic", begin + MAGIC - dump.at, None, *notes)
-    dump.number(Field("magic", "i8"), name=f"{walker.path}.magic")
+def _codec(attributes: int, magic: int) -> str:
+    codec = attributes & layout.CODEC_MASK
+    return NAMES[codec] if READABLE[magic] >> codec & 1 else f"unknown codec {codec}"
 
 
-def _damaged(walker: EntryWalker, reach: int, whole: bool) -> None:
-    """Bytes that are no whole entry: what of a header can be read, and the rest."""
-    dump = walker.dump
-    begin, end = dump.at, dump.stop
-    dump.stop = begin + min(max(reach, OVERHEAD), end - begin)
-    magic = dump.data[begin + MAGIC] if reach > MAGIC else -1
-    _fields(walker, {0: MESSAGE_ENTRY_0, 1: MESSAGE_ENTRY_1, 2: BATCH}.get(magic, ENTRY))
-    if magic != -1 and dump.at == begin + OVERHEAD:
-        _magic(walker, begin, "as every entry has before its magic")
-    dump.stop = end
-    dump.rest(f"{walker.path}.rest", "up to the next entry" if not whole else None)
-    size = int.from_bytes(dump.data[begin + 8 : begin + OVERHEAD], "big", signed=True)
-    is_cut = end - begin < OVERHEAD
-    left = len(dump.data) - begin - OVERHEAD
-    says = "the bytes end before a size does" if is_cut else f"it says {size} bytes, {left} are here"
-    walker.blame(0, "offset" if is_cut and end - begin < 8 else "size", says, "TRUNCATED")
-    walker.blame(0, "size", f"no entry has {size} bytes", "BAD_LENGTH")
-    walker.blame(0, "magic", "neither 0, 1 nor 2", "BAD_MAGIC")
-    walker.blame(0, "crc", "the bytes that it covers are not those that were written, or size is wrong", "CRC_MISMATCH")
+def bits(attributes: int, magic: int) -> str:
+    """The attribute bits by name."""
+    names = [_codec(attributes, magic)]
+    if magic > 0:
+        names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
+    if magic == 2:
+        names += [name for bit, name in _FLAGS.items() if attributes & bit]
+    return ", ".join(names)
+
+
+def time_of(ms: int) -> str | None:
+    if ms == layout.NO_TIMESTAMP:
+        return "none"
+    try:
+        return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)).isoformat() + "Z"
+    except OverflowError:
+        return "outside of the years 1 to 9999"

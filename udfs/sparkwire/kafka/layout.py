@@ -42,7 +42,7 @@ The CRC of a batch does not cover PartitionLeaderEpoch, so a broker can set the 
 
 from __future__ import annotations
 
-from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint, size_of
+from sparkwire.base.grammar import Covered, Part, PresentIf, Repeated, Sized, Struct, Varint, size_of
 from sparkwire.base.wire import Field, Layout
 
 _ENTRY = (
@@ -144,18 +144,44 @@ WHOLE_BATCH = Struct(
     title="record batch with its records",
     covered=[Covered("crc", "crc32c", first=["attributes"], last=["batch"])],
 )
-INNER = Struct("inner", *_ENTRY, title="entry of a compressed set, before its message")
+
+
+def _key_and_value(payload: Sized) -> list[Part]:
+    """What follows the size of a message's key; ``payload`` is a compressed value."""
+    return [
+        Sized("key", "key_size"),
+        Field("value_size", "i32", "negative for a null value [bytes]"),
+        PresentIf("attributes", CODEC_MASK, {NONE: [Sized("value", "value_size")]}, [payload]),
+    ]
+
+
+_NESTED = Sized("payload", "value_size", "a set inside of a set: not decompressed", nullable=False, opaque=True)
+_CRC, _MAGIC = _MESSAGE_0[:2]
+INNER = Struct(
+    "inner",
+    *_ENTRY,
+    _CRC,
+    _MAGIC._replace(doc="0 or 1"),
+    PresentIf(
+        "magic",
+        0xFF,
+        {magic: [*fields[2:], *_key_and_value(_NESTED)] for magic, fields in enumerate((_MESSAGE_0, _MESSAGE_1))},
+        None,
+        title="magic",
+    ),
+    title="entry of a compressed set",
+    ends="size",
+    uncounted=OVERHEAD,
+    unclaimed="after the value: no error",
+    covered=[Covered("crc", "crc32", first=["magic"], last=["inner"])],
+)
 
 
 def _whole_message(table: Layout) -> Struct:
-    value = Sized("value", "value_size")
-    payload = Sized("payload", "value_size", nullable=False, holds=Repeated(INNER))
     return Struct(
         "message",
         *table.fields,
-        Sized("key", "key_size"),
-        Field("value_size", "i32", "negative for a null value [bytes]"),
-        PresentIf("attributes", CODEC_MASK, {NONE: [value]}, [payload]),
+        *_key_and_value(Sized("payload", "value_size", nullable=False, holds=Repeated(INNER))),
         title=f"{table.name} with key and value",
         covered=[Covered("crc", "crc32", first=["magic"], last=["message"])],
     )
