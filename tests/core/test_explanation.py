@@ -25,11 +25,11 @@ from tools.explain_picture import picture
 @pytest.mark.parametrize(
     ("sample", "verdict"),
     [
-        ("event", "an event of Databus, V1, BIG_ENDIAN (sure: its checksums are right)"),
-        ("event_v2", "an event of Databus, V2, BIG_ENDIAN (sure: its checksums are right)"),
-        ("stream", "events of Databus (likely: 3 of 4 have right checksums)"),
-        ("segment", "bytes of a Kafka log (sure: all its checksums are right)"),
-        ("message", "a message of Kafka, magic 1 (sure: its checksum is right)"),
+        ("event", "an event of Databus, V1, BIG_ENDIAN (sure: every checksum is right)"),
+        ("event_v2", "an event of Databus, V2, BIG_ENDIAN (sure: every checksum is right)"),
+        ("stream", "events of Databus (likely: 3 of 4 checksums are right)"),
+        ("segment", "bytes of a Kafka log (sure: every checksum is right)"),
+        ("message", "a message of Kafka, magic 1 (sure: every checksum is right)"),
     ],
 )
 def test_the_format_is_found(sample: str, verdict: str) -> None:
@@ -51,12 +51,12 @@ def test_formats_are_told_apart() -> None:
 def test_damaged_bytes_are_less_sure() -> None:
     event = SAMPLES["event"]
     damaged = {
-        event[:-1] + b"!": "likely: its header's checksum is right",
-        event[:12]
-        + b"!"
-        + event[13:]: "likely: its length is that of the bytes, its header's checksum is wrong, its value's right",
-        SAMPLES["segment"][:-1]: "likely: 2 of 3 entries have a right checksum",
-        b"hello, this is nothing of the kind": "unlikely: neither checksums nor lengths nor versions fit",
+        event[:-1] + b"!": "likely: 1 of 2 checksums are right",
+        event[:12] + b"!" + event[13:]: "likely: 1 of 2 checksums are right",
+        event[:12] + b"!" + event[13:-1] + b"!": "likely: the sizes fit, no checksum is right",
+        event[:12] + b"!" + event[13:-1]: "a guess: by the version byte or the magic byte",
+        SAMPLES["segment"][:-1]: "likely: 2 of 3 checksums are right",
+        b"hello, this is nothing of the kind": "unlikely: neither checksums nor sizes nor versions fit",
     }
     for data, sure in damaged.items():
         (part,) = sparkwire.explain(data).parts
@@ -201,5 +201,5 @@ def test_a_bit_flipped_in_what_no_checksum_covers(values: list[bytes]) -> None:
             flipped[position] ^= 1 << bit
             (part,) = sparkwire.explain(bytes(flipped)).parts
             assert part.format == "bytes of a Kafka log", (position, bit)
-            assert part.sure == "sure: its checksum is right, its size or its magic byte is not", (position, bit)
+            assert part.sure == "sure: every checksum is right", (position, bit)
             assert any(line.field.endswith(("size", "magic")) and line.note for line in part.lines), (position, bit)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Final
 
 from sparkwire.avro.payloads import GLUE_ZLIB
@@ -35,12 +34,19 @@ GLUE: Final = Struct(
     PresentIf("compression", 0xFF, {GLUE_ZLIB: [Sized("payload", holds=_DATA)]}, [_DATA]),
 )
 SINGLE_OBJECT: Final = Struct(
-    "Avro's single object",
+    "Avro's single-object header",
     Field("marker", "u8", "Avro's single-object encoding"),
     Field("version", "u8", "of that encoding"),
     Field("fingerprint", "bytes8", "CRC-64-AVRO of the schema's canonical form, little-endian"),
     _DATA,
 )
+TABLES: Final[Mapping[str, Struct]] = {
+    "confluent": CONFLUENT,
+    "apicurio": APICURIO,
+    "glue": GLUE,
+    "single_object": SINGLE_OBJECT,
+}
+"""headers of the wire formats that a value itself identifies"""
 
 
 class _MessageWalker(Walker):
@@ -51,16 +57,8 @@ class _MessageWalker(Walker):
             return b"", f"{ERRORS[BAD_FIELD]}: not what zlib compresses: {error}"
 
 
-def _explain(table: Struct, data: bytes) -> list[Line]:
+def explain(table: Struct, data: bytes) -> list[Line]:
+    """Every byte of a message."""
     walker = _MessageWalker(Dump(data))
     walker.walk(table)
     return walker.dump.end()
-
-
-EXPLAINED: Final[Mapping[str, tuple[str, Callable[[bytes], list[Line]]]]] = {
-    "confluent": ("a message with Confluent's wire format header", partial(_explain, CONFLUENT)),
-    "apicurio": ("a message with Apicurio's wire format header", partial(_explain, APICURIO)),
-    "glue": ("a message with AWS Glue's header", partial(_explain, GLUE)),
-    "single_object": ("one of Avro's single objects", partial(_explain, SINGLE_OBJECT)),
-}
-"""explanations of the wire formats that a value itself identifies"""

@@ -1,9 +1,9 @@
-"""``sparkwire.explain(value)``: some bytes, byte by byte, for a person.
+"""``sparkwire.explain(value)``: bytes, one by one, for a person.
 
     >>> sparkwire.explain(row.value)
 
-In a terminal it is a dump in columns and in colours, in a notebook a table. Which format the bytes are in it finds out
-itself, and says how sure it is: checksums leave no doubt, a header alone is a guess.
+A terminal shows a dump in columns and colours, a notebook shows a table. The format is detected, and the confidence reported:
+right checksums leave no doubt, a header alone is a guess.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -28,8 +28,6 @@ from sparkwire.databus import explain as databus
 from sparkwire.kafka import explain as kafka
 from sparkwire.kafka.layout import ENTRY, MAGIC, OVERHEAD
 
-_SURE, _LIKELY, _GUESS, _NO = range(3, -1, -1)
-_WORDS: Final = {_SURE: "sure", _LIKELY: "likely", _GUESS: "a guess", _NO: "unlikely"}
 _ACROSS: Final = 8
 """bytes in hex in one line of a dump"""
 _LONGEST: Final = 6
@@ -41,15 +39,15 @@ class ExplainedBytes(NamedTuple):
     """Some bytes in one format."""
 
     title: str
-    """which bytes these are, empty where there are no others"""
+    """the name of their column, empty for bytes that are not of a row"""
     format: str
     sure: str
-    """how sure the format is, and why"""
+    """the confidence and its reason"""
     lines: list[Line]
 
 
 class Explanation(NamedTuple):
-    """What bytes say: printed it is a dump, in a notebook a table."""
+    """The meaning of bytes: printed it is a dump, in a notebook a table."""
 
     parts: list[ExplainedBytes]
 
@@ -58,26 +56,17 @@ class Explanation(NamedTuple):
         return "\n\n".join("\n".join(_dump(part, coloured)) for part in self.parts)
 
     def _repr_html_(self) -> str:
-        return "".join(_table(part) for part in self.parts)
-
-
-class _Guess(NamedTuple):
-    """A format that bytes may be in."""
-
-    certainty: int
-    format: str
-    why: str
-    explain: Callable[[bytes], list[Line]]
+        return "".join("\n".join(_table(part)) for part in self.parts)
 
 
 def explain(value: Any) -> Explanation:
-    """What every byte of a value is, what it says and what is wrong with it.
+    """The meaning and the errors of every byte of a value.
 
     Parameters
     ----------
     value
-        bytes: events of Databus, a message of Kafka or the bytes of its log; or a Row of a DataFrame, whose BINARY columns it
-        explains.
+        Bytes of events of Databus, of a message or a log of Kafka, or of a message with the header of a schema registry.
+        Of a Row of a DataFrame, it explains the BINARY columns.
 
     Raises
     ------
@@ -86,82 +75,83 @@ def explain(value: Any) -> Explanation:
     """
     if isinstance(value, bytes | bytearray | memoryview):
         return Explanation([_part("", bytes(value))])
-    columns = {name: cell for name, cell in _columns(value).items() if isinstance(cell, bytes | bytearray)}
-    if not columns:
+    columns: Mapping[str, Any] = value.asDict() if hasattr(value, "asDict") else {}
+    parts = [_part(name, bytes(cell)) for name, cell in columns.items() if isinstance(cell, bytes | bytearray)]
+    if not parts:
         raise TypeError(
             f"explain takes bytes, or a Row with a BINARY column that is not NULL, got {type(value).__name__}"
         )
-    return Explanation([_part(name, bytes(cell)) for name, cell in columns.items()])
-
-
-def _columns(row: Any) -> Mapping[str, Any]:
-    columns: Mapping[str, Any] = row.asDict() if hasattr(row, "asDict") else {}
-    return columns
+    return Explanation(parts)
 
 
 def _part(title: str, data: bytes) -> ExplainedBytes:
-    best = max((guess(data) for guess in _GUESSES), key=lambda guess: guess.certainty)
-    if best.certainty == _NO:
-        best = _Guess(_NO, "no format that is known", "neither checksums nor lengths nor versions fit", _unknown)
-    return ExplainedBytes(title, best.format, f"{_WORDS[best.certainty]}: {best.why}", best.explain(data))
+    best = max((of(data) for of in _CANDIDATES), key=lambda candidate: candidate.confidence[0])
+    return ExplainedBytes(title, best.format, best.confidence[1], best.explain(data))
 
 
 # -- which format
+
+
+class Candidate(NamedTuple):
+    """A format that bytes may have, and the evidence for it."""
+
+    format: str
+    explain: Callable[[bytes], list[Line]]
+    checks: Sequence[bool | None] = ()
+    """of each checksum: whether it is right, None if bytes are missing"""
+    fits: bool = False
+    """whether its sizes are those of the bytes"""
+    plausible: bool = False
+    """whether a version byte or a magic byte is at its position"""
+
+    @property
+    def confidence(self) -> tuple[int, str]:
+        """A rank from 0 to 3, and the confidence in words with its reason."""
+        right, all = sum(check is True for check in self.checks), len(self.checks)
+        if right:
+            reason = f"{right} of {all} checksums are right"
+            return (3, "sure: every checksum is right") if right == all else (2, f"likely: {reason}")
+        if self.fits:
+            return 2, "likely: the sizes fit, no checksum is right" if all else "likely: the header fits"
+        if self.plausible:
+            return 1, "a guess: by the version byte or the magic byte"
+        return 0, "unlikely: neither checksums nor sizes nor versions fit"
 
 
 def _ask(function: str, data: bytes) -> Any:
     return FUNCTIONS[function].decode(pa.array([data], pa.binary()))[0].as_py()
 
 
-def _as_databus(data: bytes) -> _Guess:
-    event = _ask("dbus_event", data)
-    name = f"an event of Databus, {'V2' if event['version'] == 2 else 'V1'}, {event['byte_order']}"
-    if event["is_valid"] and event["length"] == len(data):
-        return _Guess(_SURE, name, "its checksums are right", databus.explain)
-    events = _ask("dbus_events", data)
-    valid = [row for row in events if row["status"] == "OK"]
-    if len(events) > 1 and valid:
-        why = f"{len(valid)} of {len(events)} have right checksums"
-        return _Guess(_SURE if len(valid) == len(events) else _LIKELY, "events of Databus", why, _stream)
-    if event["header_crc_valid"] and any(data):
-        return _Guess(_LIKELY, name, "its header's checksum is right", databus.explain)
-    if event["error"] != "BAD_MAGIC" and event["length"] == len(data):
-        right = {True: "right", False: "wrong", None: "not to be told"}
-        value, header = right[event["value_crc_valid"]], right[event["header_crc_valid"]]
-        both = (
-            f"both its checksums are {header}"
-            if value == header
-            else f"its header's checksum is {header}, its value's {value}"
-        )
-        return _Guess(_LIKELY, name, f"its length is that of the bytes, {both}", databus.explain)
+def _databus(data: bytes) -> Candidate:
+    event, events = _ask("dbus_event", data), _ask("dbus_events", data)
+    valid = [row["status"] == "OK" for row in events]
+    if len(events) > 1 and any(valid):
+        return Candidate("events of Databus", _stream, valid)
+    format = f"an event of Databus, {'V2' if event['version'] == 2 else 'V1'}, {event['byte_order']}"
+    # The checksum of zeros is zero.
+    checks = [any(data) and event["header_crc_valid"], event["value_crc_valid"]]
     plausible = event["error"] not in ("BAD_MAGIC", "BAD_LENGTH") and len(data) > 1
-    return _Guess(_GUESS if plausible else _NO, name, "by its first byte", databus.explain)
+    fits = event["error"] != "BAD_MAGIC" and event["length"] == len(data)
+    return Candidate(format, databus.explain, checks if fits or checks[0] else (), fits, plausible)
 
 
 def _stream(data: bytes) -> list[Line]:
-    """Each event of a stream, with its positions in the stream."""
-    lines = []
-    for number, row in enumerate(_ask("dbus_events", data)):
-        for line in databus.explain(row["event"]):
-            position = row["position"] + line.position
-            lines.append(replace(line, position=position, field=f"event[{number}].{line.field}"))
-    return lines
+    """The lines of each event of a stream, with their positions in the stream."""
+    return [
+        replace(line, position=row["position"] + line.position, field=f"event[{number}].{line.field}")
+        for number, row in enumerate(_ask("dbus_events", data))
+        for line in databus.explain(row["event"])
+    ]
 
 
-def _as_kafka(data: bytes) -> _Guess:
-    name = "bytes of a Kafka log"
+def _kafka(data: bytes) -> Candidate:
     entries = _ask("kafka_batches", data)
-    right = sum(bool(entry["crc_valid"]) for entry in entries)
-    if entries and right == len(entries):
-        return _Guess(_SURE, name, "all its checksums are right", kafka.explain)
-    if right:
-        return _Guess(_LIKELY, name, f"{right} of {len(entries)} entries have a right checksum", kafka.explain)
-    if _has_checksum_of_the_rest(data):
-        return _Guess(_SURE, name, "its checksum is right, its size or its magic byte is not", kafka.explain)
-    if any(entry["size"] is not None for entry in entries):
-        return _Guess(_LIKELY, name, "an entry has the size that it says, its checksum is wrong", kafka.explain)
+    checks = [entry["crc_valid"] for entry in entries]
+    if not any(checks) and _has_checksum_of_the_rest(data):
+        checks = [True]
+    fits = any(entry["size"] is not None for entry in entries)
     plausible = any(entry["magic"] is not None for entry in entries)
-    return _Guess(_GUESS if plausible else _NO, name, "by the place of its magic byte", kafka.explain)
+    return Candidate("bytes of a Kafka log", kafka.explain, checks, fits, plausible)
 
 
 def _has_checksum_of_the_rest(data: bytes) -> bool:
@@ -173,38 +163,34 @@ def _has_checksum_of_the_rest(data: bytes) -> bool:
     return any([entry["crc_valid"] for entry in _ask("kafka_batches", one)] == [True] for one in mended)
 
 
-def _as_message(data: bytes) -> _Guess:
+def _message(data: bytes) -> Candidate:
     message = _ask("kafka_message", data)
-    name = f"a message of Kafka, magic {message['magic']}"
-    if message["error"] is None:
-        return _Guess(_SURE, name, "its checksum is right", kafka.explain_message)
-    if message["error"] == "CRC_MISMATCH":
-        return _Guess(_LIKELY, name, "its sizes are those of the bytes, its checksum is wrong", kafka.explain_message)
-    return _Guess(_NO, name, "", kafka.explain_message)
+    format = f"a message of Kafka, magic {message['magic']}"
+    return Candidate(format, kafka.explain_message, [message["error"] is None], message["error"] == "CRC_MISMATCH")
 
 
-def _as_registered(name: str, data: bytes) -> _Guess:
+def _registered(name: str, data: bytes) -> Candidate:
     """A message of one of the wire formats that name the schema of Avro data."""
-    format, column = WIRE_FORMATS[name], pa.array([data], pa.binary())
-    title, lines = avro.EXPLAINED[name]
+    format, table, column = WIRE_FORMATS[name], avro.TABLES[name], pa.array([data], pa.binary())
     [id] = ids_as_text(format.payloads(column).ids).to_pylist()
     fits = id is not None and format.fits(column)
-    return _Guess(_LIKELY if fits else _NO, f"{title}, schema {id}", "by what it begins with", lines)
-
-
-_GUESSES: Final[tuple[Callable[[bytes], _Guess], ...]] = (
-    _as_databus,
-    _as_kafka,
-    _as_message,
-    *(partial(_as_registered, name) for name in avro.EXPLAINED),
-)
-"""of those that are as sure the first one wins"""
+    return Candidate(f"a message with {table.title}, schema {id}", partial(avro.explain, table), fits=fits)
 
 
 def _unknown(data: bytes) -> list[Line]:
     dump = Dump(data)
     dump.rest("bytes")
     return dump.end()
+
+
+_CANDIDATES: Final[tuple[Callable[[bytes], Candidate], ...]] = (
+    lambda data: Candidate("no known format", _unknown),
+    _databus,
+    _kafka,
+    _message,
+    *(partial(_registered, name) for name in avro.TABLES),
+)
+"""of candidates with the same rank the first one wins"""
 
 
 # -- for a terminal
@@ -215,9 +201,8 @@ def _dump(part: ExplainedBytes, coloured: bool) -> Iterator[str]:
     width = max((len(line.field) for line in part.lines), default=0)
     for number, line in enumerate(part.lines):
         colour = colour_of(number, line)
-        data = rows_of_hex(line)
-        says = "  ".join(filter(None, (shortened(line.value), line.note and _paint(line.note, _DIM, coloured))))
-        for row, digits in enumerate(data):
+        says = "  ".join(filter(None, (shortened(line.value), _paint(line.note or "", _DIM, coloured))))
+        for row, digits in enumerate(rows_of_hex(line)):
             place = f"{line.position + row * _ACROSS:8}  "
             text = f"{line.field:{width}}  {says}" if row == 0 else ""
             yield f"{_paint(place, _DIM, coloured)}{_paint(f'{digits:{3 * _ACROSS}}', colour, coloured)} {text}".rstrip()
@@ -237,16 +222,15 @@ def rows_of_hex(line: Line) -> list[str]:
     """The bytes of a line in hex, cut where they are many."""
     if line.hex is None:
         return ["…"]
-    pairs = [line.hex[at : at + 2] for at in range(0, len(line.hex), 2)]
-    rows = [" ".join(pairs[at : at + _ACROSS]) for at in range(0, len(pairs), _ACROSS)] or [""]
+    shown = bytes.fromhex(line.hex[: 2 * _ACROSS * (_LONGEST + 1)])
+    rows = [shown[at : at + _ACROSS].hex(" ") for at in range(0, len(shown), _ACROSS)] or [""]
     return rows if len(rows) <= _LONGEST else [*rows[: _LONGEST - 1], f"… {line.size - (_LONGEST - 1) * _ACROSS} more"]
 
 
-def shortened(value: str | None, most: int = 60) -> str | None:
+def shortened(value: str | None, most: int = 60) -> str:
     """A value in one line."""
-    if value is None:
-        return None
-    text = value.encode("unicode_escape").decode() if not value.isprintable() else value
+    text = value or ""
+    text = text if text.isprintable() else text.encode("unicode_escape").decode()
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -257,20 +241,12 @@ def _paint(text: str, colour: str, coloured: bool) -> str:
 # -- for a notebook
 
 
-def _table(part: ExplainedBytes) -> str:
+def _table(part: ExplainedBytes) -> Iterator[str]:
     title = f"<b>{html.escape(part.title)}</b>: " if part.title else ""
-    head = f"<p>{title}{html.escape(part.format)} <i>({html.escape(part.sure)})</i></p>"
-    names = "".join(
-        f"<th style='text-align:left'>{name}</th>" for name in ("position", "hex", "field", "value", "note")
-    )
-    rows = "".join(_table_row(line) for line in part.lines)
-    return f"{head}<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _table_row(line: Line) -> str:
-    style = " style='background:#fdd;color:#900'" if is_wrong(line) else ""
-    digits = "<br>".join(html.escape(row) for row in rows_of_hex(line))
-    left = "style='text-align:left;vertical-align:top'"
-    cells = [str(line.position), f"<code>{digits}</code>"]
-    cells += [html.escape(text) for text in (line.field, shortened(line.value) or "", line.note or "")]
-    return f"<tr{style}>" + "".join(f"<td {left}>{cell}</td>" for cell in cells) + "</tr>"
+    yield f"<p>{title}{html.escape(part.format)} <i>({html.escape(part.sure)})</i></p><table>"
+    yield "".join(["<tr>", *(f"<th>{name}</th>" for name in ("position", "hex", "field", "value", "note")), "</tr>"])
+    for line in part.lines:
+        row = (str(line.position), "\n".join(rows_of_hex(line)), line.field, shortened(line.value), line.note or "")
+        style = "text-align:left;vertical-align:top;white-space:pre-wrap" + ";color:#900" * is_wrong(line)
+        yield "".join(["<tr>", *(f"<td style='{style}'>{html.escape(text)}</td>" for text in row), "</tr>"])
+    yield "</table>"
