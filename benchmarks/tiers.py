@@ -206,7 +206,7 @@ def _one_offset() -> list[Row]:
                 time.sleep(1.1)  # the store's dates are whole seconds, and the date determines the newest segment
             with store.open_output_stream(f"{top}/{path.name}") as out:
                 out.write(path.read_bytes())
-        server.asked.clear()
+        server.requests.clear()
         offset = (SEGMENTS_STORED // 2 + CELLS_SOUGHT // 2) * records + 7
         options = {"path": f"s3://{top}{server.query}", "columns": "offset", "startingOffset": str(offset)}
         query = kafka_log.query({**options, "endingOffset": str(offset + 1)})

@@ -196,8 +196,8 @@ def split(text: str) -> list[str]:
 def _fields(function: Function) -> list[str]:
     if not function.field_docs:
         return []
-    answer = function.return_type
-    struct = answer.value_type if pa.types.is_list(answer) else answer
+    result = function.return_type
+    struct = result.value_type if pa.types.is_list(result) else result
     lines = [
         f"| `{field.name}` | `{sql_name(field.type)}` | {cell(function.field_docs[field.name])} |" for field in struct
     ]

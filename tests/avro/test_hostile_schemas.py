@@ -92,9 +92,9 @@ def test_levels(schema: Any) -> None:
     assert schemas_of([allowed]).texts
     json_reader(parse(allowed))
     for deep in (most + 1, 400, 900, 3000):
-        for ask in (parse, typed, text_of, lambda s: schemas_of([s]), lambda s: schemas_of({1: s})):
+        for read in (parse, typed, text_of, lambda s: schemas_of([s]), lambda s: schemas_of({1: s})):
             with pytest.raises(SchemaError, match="at most 64 types within each other, and this has more"):
-                ask(schema(deep))
+                read(schema(deep))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"type":' * 100_000])
@@ -118,9 +118,9 @@ def test_a_text_of_brackets(text: str) -> None:
     ],
 )
 def test_sentences(schema: Any, sentence: str) -> None:
-    for ask in (parse, typed, lambda s: schemas_of([s])):
+    for read in (parse, typed, lambda s: schemas_of([s])):
         with pytest.raises(SchemaError, match=sentence):
-            ask(schema)
+            read(schema)
 
 
 @pytest.mark.parametrize("size", [2_000, (1 << 31) - 1])

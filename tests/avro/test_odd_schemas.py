@@ -45,13 +45,13 @@ class Slow(SchemaSource):
     """A registry that has no schemas before the first request."""
 
     def __init__(self, known: dict[Hashable, Registered]) -> None:
-        self.known, self.asked = known, list[Hashable]()
+        self.known, self.requests = known, list[Hashable]()
 
     def ids(self) -> None:
         return None
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
-        self.asked += ids
+        self.requests += ids
         return {id: self.known[id] for id in ids if id in self.known}
 
 
@@ -95,7 +95,7 @@ def test_ids_that_become_known_and_schemas_of_other_kinds() -> None:
             (None, None),
             (3, None),
         ]
-    assert registry.asked.count(1) == registry.asked.count(2) == 1
+    assert registry.requests.count(1) == registry.requests.count(2) == 1
 
 
 def test_one_invalid_schema_does_not_end_the_query() -> None:

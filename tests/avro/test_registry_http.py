@@ -31,7 +31,7 @@ from sparkwire.avro.registries import http as registry_http
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.errors import RegistryError
 from tests.avro.test_wire_formats import HEADERS
-from tests.support.registry_server import Answer, RegistryServer, serving
+from tests.support.registry_server import RegistryServer, Response, serving
 
 CITY = {"type": "record", "name": "City", "namespace": "geo", "fields": [{"name": "name", "type": "string"}]}
 PLACE = {
@@ -118,18 +118,18 @@ def test_the_same_requests_and_results_as_confluents_deserializer(server: Regist
         written(server, ORDER_2, PARIS | {"id": 8, "note": "x"}, **settings),
         written(server, ORDER_1, {"id": 9, "to": {"city": {"name": "Clermont"}, "twin": None}}, **settings),
     ] * 20
-    server.asked.clear()
+    server.requests.clear()
     theirs = read_by_confluent(server, messages)
-    asked_by_confluent = sorted(server.asked)
-    server.asked.clear()
+    of_confluent = sorted(server.requests)
+    server.requests.clear()
     ours = read_by_us(Registry.http(server.url), messages, name)
     assert [
         {key: value for key, value in row.items() if key in their} for row, their in zip(ours, theirs, strict=True)
     ] == theirs
-    assert sorted(server.asked) == asked_by_confluent
-    assert len(server.asked) == len(set(server.asked)) == 4
+    assert sorted(server.requests) == of_confluent
+    assert len(server.requests) == len(set(server.requests)) == 4
     read_by_us(Registry.http(server.url), messages, name)
-    assert len(server.asked) == 4  # a process does not fetch a known schema again
+    assert len(server.requests) == 4  # a process does not fetch a known schema again
 
 
 def test_subjects_give_all_their_versions_including_deleted_ones(server: RegistryServer) -> None:
@@ -137,9 +137,9 @@ def test_subjects_give_all_their_versions_including_deleted_ones(server: Registr
     server.delete("orders-value")
     registry = Registry.http(server.url, subjects=["orders-value"])
     assert registry.ids() == ids
-    server.asked.clear()
+    server.requests.clear()
     assert list(registry.schemas(ids).keys) == [*ids, *map(str, ids)]
-    assert server.asked == []
+    assert server.requests == []
     with pytest.raises(RegistryError, match=rf"^the schema registry at {server.url} has no subject nothing$"):
         Registry.http(server.url, subjects=["nothing"]).ids()
 
@@ -150,7 +150,7 @@ def test_an_unknown_id_is_requested_again_after_a_while(
     registry = Registry.http(server.url)
     for _ in range(3):
         assert registry.registered([9]) == {}
-    assert server.asked == ["GET /schemas/ids/9"]
+    assert server.requests == ["GET /schemas/ids/9"]
     server.register("late", CITY, id=9)
     assert registry.registered([9]) == {}
     monkeypatch.setattr(registry_http, "_UNKNOWN_FOR", -1)
@@ -177,9 +177,9 @@ def test_an_id_belongs_to_its_context(server: RegistryServer, first: str) -> Non
         registries[name].ids()
         assert json.loads(registries[name].registered([1])[1].text) == texts[name], name
     both = Registry.http(server.url, subjects=["orders-value", ":.eu:orders-value"])
-    for ask in (both.ids, lambda: both.registered([1])):
+    for fetch in (both.ids, lambda: both.registered([1])):
         with pytest.raises(RegistryError, match=r"^schema 1 is not the same in the contexts \., \.eu of the registry"):
-            ask()
+            fetch()
 
 
 def test_fetching_a_guid_does_not_cache_its_id(server: RegistryServer) -> None:
@@ -214,9 +214,9 @@ def test_apicurios_global_ids_come_from_its_own_api(server: RegistryServer) -> N
         (2, "customer"),
         ("globalId 2", "cents"),
     ]
-    asked = list(server.asked)
+    requests = list(server.requests)
     assert len(registry.registered([2, "globalId 2", "globalId 3"])) == 2
-    assert server.asked == asked
+    assert server.requests == requests
     assert Registry.http(server.url).registered(["globalId 2"]) == {}
 
 
@@ -226,7 +226,7 @@ def test_a_failed_request_is_not_cached_for_another_user(server: RegistryServer)
     server.register("late", CITY, id=9)
     assert list(Registry.http(server.url, ("wine", "secret")).registered([9])) == [9]
     assert list(Registry.http(server.url).registered([9])) == [9]
-    server.failing = [Answer(403, TEXT)]
+    server.failing = [Response(403, TEXT)]
     with pytest.raises(RegistryError, match="this user may not read it"):
         Registry.http(server.url, ("beer", "secret")).registered([9])
 
@@ -259,9 +259,9 @@ def test_other_types_are_no_avro_schemas(server: RegistryServer) -> None:
 @pytest.mark.parametrize("status", [500, 502, 503, 429, 408])
 def test_a_temporary_error_is_retried(server: RegistryServer, status: int) -> None:
     [id] = {server.register("city", CITY)}
-    server.failing = [Answer(status)] * 4 + [Answer(status, b"<html>busy</html>")]
+    server.failing = [Response(status)] * 4 + [Response(status, b"<html>busy</html>")]
     assert list(Registry.http(server.url).registered([id])) == [id]
-    assert server.asked == [f"GET /schemas/ids/{id}"] * 6
+    assert server.requests == [f"GET /schemas/ids/{id}"] * 6
 
 
 ADDRESS = r"is this the address of a registry\?"
@@ -269,19 +269,19 @@ TEXT = b'{"error_code": 40301, "message": "User is denied operation Read"}'
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    ("response", "says"),
     [
-        (Answer(401, b'{"error_code": 401, "message": "Unauthorized"}'), "HTTP 401: Unauthorized: check auth"),
-        (Answer(403, TEXT), "HTTP 403: User is denied operation Read: this user may not read it"),
-        (Answer(404, b"<html>nginx</html>"), rf"HTTP 404: .*: {ADDRESS}"),
-        (Answer(200, b"<html>hello</html>"), rf"unexpected response \(JSONDecodeError .*\): {ADDRESS}"),
-        (Answer(200, b"null"), rf"unexpected response \(AttributeError .*\): {ADDRESS}"),
-        (Answer(400, b'{"error_code": 400, "message": "bad"}'), "HTTP 400: bad"),
+        (Response(401, b'{"error_code": 401, "message": "Unauthorized"}'), "HTTP 401: Unauthorized: check auth"),
+        (Response(403, TEXT), "HTTP 403: User is denied operation Read: this user may not read it"),
+        (Response(404, b"<html>nginx</html>"), rf"HTTP 404: .*: {ADDRESS}"),
+        (Response(200, b"<html>hello</html>"), rf"unexpected response \(JSONDecodeError .*\): {ADDRESS}"),
+        (Response(200, b"null"), rf"unexpected response \(AttributeError .*\): {ADDRESS}"),
+        (Response(400, b'{"error_code": 400, "message": "bad"}'), "HTTP 400: bad"),
     ],
-    ids=lambda given: str(given.status) if isinstance(given, Answer) else "",
+    ids=lambda given: str(given.status) if isinstance(given, Response) else "",
 )
-def test_a_permanent_error_is_reported_at_once(server: RegistryServer, answer: Answer, says: str) -> None:
-    server.failing = [answer] * 3
+def test_a_permanent_error_is_reported_at_once(server: RegistryServer, response: Response, says: str) -> None:
+    server.failing = [response] * 3
     url = server.url.replace("http://", "http://wine:secret@")
     with pytest.raises(
         RegistryError, match=rf"^cannot get schema 7 from the schema registry at {server.url}: {says}$"
@@ -289,7 +289,7 @@ def test_a_permanent_error_is_reported_at_once(server: RegistryServer, answer: A
         Registry.http(url).registered([7])
     assert "secret" not in str(e.value)
     assert "\n" not in str(e.value)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 class Clock:
@@ -315,11 +315,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_retries_end(clock: Clock) -> None:
     """They end after a minute; each wait is longer than the last."""
     with serving() as server:
-        server.failing = [Answer(500)] * 100
+        server.failing = [Response(500)] * 100
         with pytest.raises(RegistryError, match=r"^cannot get schema 7 from .*: HTTP 500: store error$"):
             Registry.http(server.url).registered([7])
     assert clock.waits == [0.25, 0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8]
-    assert len(server.asked) == len(clock.waits) + 1
+    assert len(server.requests) == len(clock.waits) + 1
 
 
 def test_an_unreachable_registry(clock: Clock) -> None:
@@ -459,12 +459,12 @@ def test_live_readers_fetch_each_id_once(server: RegistryServer) -> None:
         b"\0\0\0\0\1\2x",  # a city
     ]
     wanted = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
-    server.asked.clear()
+    server.requests.clear()
     reader = typed_rows.LiveReader(Registry.http(server.url), json.dumps(wanted))
     for some in (messages[:1], messages, messages):
         [column], errors = reader.rows(payloads.of_confluent(pa.array(some, pa.binary())))
         assert column.to_pylist() == [7, 7, None, None][: len(some)]
         assert errors.to_pylist() == [None, None, "UNKNOWN_SCHEMA", "BAD_FIELD"][: len(some)]
-    assert [line for line in server.asked if "ids" in line] == [
+    assert [line for line in server.requests if "ids" in line] == [
         f"GET /schemas/ids/{id}" for id in (first, second, 99, 1)
     ]

@@ -84,9 +84,9 @@ def test_a_table_is_a_function() -> None:
     function = rows_function("letters(text BINARY, upper BOOLEAN = false)", LETTERS, Letters, "Letters.", "... -> ...")
     assert function.returns == "ARRAY<STRUCT<letter STRING, place INT>>"
     assert function.field_docs == {"letter": "The letter.", "place": "Where it is."}
-    answer = function.decode(pa.array([b"ab", b"", None], pa.binary()).fill_null(b"x"), upper=True)
-    assert answer.type == function.return_type
-    assert answer.to_pylist() == [
+    decoded = function.decode(pa.array([b"ab", b"", None], pa.binary()).fill_null(b"x"), upper=True)
+    assert decoded.type == function.return_type
+    assert decoded.to_pylist() == [
         [{"letter": "A", "place": 0}, {"letter": "B", "place": 1}],
         [],
         [{"letter": "X", "place": 0}],
@@ -137,7 +137,7 @@ def test_threads_return_results_of_their_own_batches() -> None:
     try:
         with ThreadPoolExecutor(4) as threads:
             work = [threads.submit(FUNCTIONS[name].decode, again(column)) for name, column in batches * 40]
-            got = [answer.result().to_pylist() for answer in work]
+            got = [future.result().to_pylist() for future in work]
     finally:
         sys.setswitchinterval(interval)
     assert got == expected * 40

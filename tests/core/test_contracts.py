@@ -102,7 +102,7 @@ def decode(function: Function, *columns: pa.Array) -> pa.Array:
     return function.decode(*columns, **given)
 
 
-def answers(function: Function, *columns: pa.Array) -> pa.Array:
+def results(function: Function, *columns: pa.Array) -> pa.Array:
     array = decode(function, *columns)
     array.validate(full=True)
     assert array.type == function.return_type
@@ -110,8 +110,8 @@ def answers(function: Function, *columns: pa.Array) -> pa.Array:
 
 
 @cache
-def whole_answers(name: str) -> pa.Array:
-    return answers(FUNCTIONS[name], *columns_for(name))
+def whole_results(name: str) -> pa.Array:
+    return results(FUNCTIONS[name], *columns_for(name))
 
 
 def with_nulls(column: pa.Array, rows: list[int]) -> pa.Array:
@@ -123,34 +123,34 @@ def with_nulls(column: pa.Array, rows: list[int]) -> pa.Array:
 def test_one_batch_is_many_batches(function: Function) -> None:
     columns = columns_for(function.name)
     some = range(0, len(columns[0]), 37)
-    alone = [answers(function, *(column.take(pa.array([i])) for column in columns)) for i in some]
-    assert pa.concat_arrays(alone).equals(whole_answers(function.name).take(pa.array(some)))
+    alone = [results(function, *(column.take(pa.array([i])) for column in columns)) for i in some]
+    assert pa.concat_arrays(alone).equals(whole_results(function.name).take(pa.array(some)))
 
 
 @every_function
 def test_a_slice_is_its_rows(function: Function) -> None:
     columns = [with_nulls(column, [len(column) - 1]) for column in columns_for(function.name)]
-    whole = answers(function, *columns)
-    assert answers(function, *(column[5:-3] for column in columns)).equals(whole[5:-3])
-    assert answers(function, *(column[len(whole) - 1 :] for column in columns)).equals(whole[-1:])
+    whole = results(function, *columns)
+    assert results(function, *(column[5:-3] for column in columns)).equals(whole[5:-3])
+    assert results(function, *(column[len(whole) - 1 :] for column in columns)).equals(whole[-1:])
 
 
 @every_function
 def test_large_columns_are_columns(function: Function) -> None:
     columns = columns_for(function.name)
-    assert answers(function, *map(enlarged, columns)).equals(whole_answers(function.name))
+    assert results(function, *map(enlarged, columns)).equals(whole_results(function.name))
 
 
 @every_function
 def test_null_gives_null(function: Function) -> None:
     """NULL in a required column gives NULL, unless the function handles NULLs. In an optional column, NULL is the default."""
     columns = columns_for(function.name)
-    whole = whole_answers(function.name)
+    whole = whole_results(function.name)
     rows = [0, 3, len(whole) - 1]
     others = pa.array([i for i in range(len(whole)) if i not in rows])
     for k in range(len(columns)):
         nulls = [with_nulls(column, rows) if i == k else column for i, column in enumerate(columns)]
-        got = answers(function, *nulls)
+        got = results(function, *nulls)
         assert got.take(others).equals(whole.take(others))
         if not function.called_on_null and function.arguments[k].required:
             assert got.take(pa.array(rows)).null_count == 3
@@ -160,7 +160,7 @@ def test_null_gives_null(function: Function) -> None:
 
 @every_function
 def test_no_rows(function: Function) -> None:
-    assert len(answers(function, *(column[:0] for column in columns_for(function.name)))) == 0
+    assert len(results(function, *(column[:0] for column in columns_for(function.name)))) == 0
 
 
 TEXTS = [name for name, f in FUNCTIONS.items() if any("STRING" in a.sql for a in f.arguments if not a.constant)]

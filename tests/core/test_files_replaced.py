@@ -150,8 +150,8 @@ def test_a_directory_that_is_replaced_while_it_is_planned(
     query = source.query({"path": str(folder), "maxSplitBytes": "100"})
     left, result = [new], source.input_files
 
-    def files_before(*asked: Any) -> Any:
-        files = result(*asked)
+    def files_before(*args: Any) -> Any:
+        files = result(*args)
         if left:
             exchanged(folder, left.pop())
         return files

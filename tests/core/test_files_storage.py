@@ -28,9 +28,9 @@ if os.getuid() == 0:
     os.setuid(65534)
 for source in (kafka_log, databus_table):
     try:
-        asked = source.query({"path": sys.argv[1]})
-        for task in source.plan(asked):
-            for batch in source.read(asked, task):
+        query = source.query({"path": sys.argv[1]})
+        for task in source.plan(query):
+            for batch in source.read(query, task):
                 pass
         print("read")
     except PermissionError as error:
@@ -111,34 +111,34 @@ def planned(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     source, data = request.param
     path = tmp_path / NAME
     path.write_bytes(data)
-    asked = source.query({"path": str(path)})
-    return path, source, asked, source.plan(asked)
+    query = source.query({"path": str(path)})
+    return path, source, query, source.plan(query)
 
 
-def everything(source: Any, asked: Any, tasks: Any) -> int:
-    return sum(batch.num_rows for task in tasks for batch in source.read(asked, task))
+def everything(source: Any, query: Any, tasks: Any) -> int:
+    return sum(batch.num_rows for task in tasks for batch in source.read(query, task))
 
 
 def test_a_deleted_file(planned: Any) -> None:
-    path, source, asked, tasks = planned
+    path, source, query, tasks = planned
     path.unlink()
     with pytest.raises(FileNotFoundError, match=f"{path} is gone since it was listed: read the path again"):
-        everything(source, asked, tasks)
+        everything(source, query, tasks)
 
 
 def test_a_file_that_has_become_shorter(planned: Any) -> None:
-    path, source, asked, tasks = planned
+    path, source, query, tasks = planned
     size = path.stat().st_size
     with path.open("r+b") as file:
         file.truncate(size // 2)
     with pytest.raises(ValueError, match=f"{path} had {size} bytes when it was listed and ends at {size // 2} now"):
-        everything(source, asked, tasks)
+        everything(source, query, tasks)
 
 
 def test_a_file_that_shrinks_while_it_is_read(planned: Any) -> None:
     """The earlier data are returned; then the error contains the position of the cut."""
-    path, source, asked, [task] = planned
-    batches = source.read(asked, task)
+    path, source, query, [task] = planned
+    batches = source.read(query, task)
     assert next(batches).num_rows
     with path.open("r+b") as file:
         file.truncate(900)
@@ -150,8 +150,8 @@ def test_an_index_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pyt
     """A broker truncates the index of an active segment when it rolls. The reader then uses the batch headers."""
     path = tmp_path / NAME
     path.write_bytes(SEGMENT)
-    asked = kafka_log.query({"path": str(path), "startingOffset": "150"})
-    want = everything(kafka_log, asked, kafka_log.plan(asked))
+    query = kafka_log.query({"path": str(path), "startingOffset": "150"})
+    want = everything(kafka_log, query, kafka_log.plan(query))
     index, view, cut = path.with_suffix(".index"), OpenFile.view, []
 
     def view_of_what_is_cut(source: OpenFile, position: int, size: int) -> Any:
@@ -162,16 +162,16 @@ def test_an_index_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(OpenFile, "view", view_of_what_is_cut)
     index.write_bytes(bytes(5000))
-    assert everything(kafka_log, asked, kafka_log.plan(asked)) == want
+    assert everything(kafka_log, query, kafka_log.plan(query)) == want
     assert want
     assert 5000 in cut
 
 
 def test_a_file_that_is_deleted_while_it_is_read(planned: Any) -> None:
     """A reader with an open file reads it to its end."""
-    path, source, asked, [task] = planned
-    want = everything(source, asked, [task])
-    batches = source.read(asked, task)
+    path, source, query, [task] = planned
+    want = everything(source, query, [task])
+    batches = source.read(query, task)
     first = next(batches).num_rows
     path.unlink()
     assert first + sum(batch.num_rows for batch in batches) == want

@@ -54,8 +54,8 @@ def test_queries_return_rows(spark: SparkSession) -> None:
         created = re.match(r"CREATE TEMPORARY VIEW (\w+)", query)
         if created:
             spark.catalog.dropTempView(created[1])  # a view with the same name, from another test of this session
-        answer = spark.sql(query)
-        assert created or answer.take(1), f"{page}: {query}"
+        result = spark.sql(query)
+        assert created or result.take(1), f"{page}: {query}"
 
 
 def python_of(page: str) -> list[str]:

@@ -36,10 +36,10 @@ def test_notebook(path: Path, kernel: KernelManager) -> None:
     run = nbformat.read(path, as_version=4)
     run.cells.insert(0, nbformat.v4.new_code_cell(FORGET))
     NotebookClient(run, km=kernel, timeout=300).execute()
-    assert answers(run) == [[], *answers(saved)]
+    assert results(run) == [[], *results(saved)]
 
 
-def answers(notebook: Any) -> list[list[str]]:
+def results(notebook: Any) -> list[list[str]]:
     """The text output of each code cell, without log lines; for a picture, only that it exists."""
     return [
         [output["data"]["text/plain"] for output in cell["outputs"] if "data" in output]

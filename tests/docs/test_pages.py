@@ -61,7 +61,7 @@ def test_structs_are_explained_field_by_field(format: Format) -> None:
 def test_one_to_many_functions_explain_their_fields() -> None:
     """`inline()` turns these fields into columns, so each needs a description."""
     for function in FUNCTIONS.values():
-        answer = function.return_type
-        struct = answer.value_type if pa.types.is_list(answer) else answer
+        result = function.return_type
+        struct = result.value_type if pa.types.is_list(result) else result
         if pa.types.is_struct(struct) and function.name not in NAMES_AND_TYPES:
             assert list(function.field_docs) == [field.name for field in struct], function.name

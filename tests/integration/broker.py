@@ -31,7 +31,7 @@ _FROM_SPARK = ("scala-library", "slf4j-api", "log4j-api", "log4j-core", "log4j-s
 _STARTS_WITHIN = 60  # [s]
 _TRIES = 50
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 class Broker(NamedTuple):
@@ -94,7 +94,7 @@ def segments(broker: Broker, topic: str, suffix: str = ".log") -> list[Path]:
     return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
 
 
-def while_unchanged(broker: Broker, topic: str, read: Callable[[], Answer]) -> Answer:
+def while_unchanged(broker: Broker, topic: str, read: Callable[[], Result]) -> Result:
     """The result of ``read`` at a time when no segment of a topic is deleted or compacted. New segments may appear."""
     for _ in range(_TRIES):
         before = segments(broker, topic)

@@ -22,7 +22,7 @@ class Server(NamedTuple):
 
     query: str
     """the options at the end of a URI for this server"""
-    asked: list[tuple[str, str, str]]
+    requests: list[tuple[str, str, str]]
     faults: list[int]
     """how many more requests of objects it will reject as busy"""
 
@@ -41,24 +41,24 @@ class Server(NamedTuple):
         """The name and range of each read of an object below a path."""
         return [
             (path, ranges.removeprefix("bytes="))
-            for method, path, ranges in self.asked
+            for method, path, ranges in self.requests
             if method == "GET" and path.startswith(f"/{below}") and ".." not in path
         ]
 
     def opened(self, below: str) -> int:
         """How often an object below a path was opened. When pyarrow opens an object, it requests the size with HEAD."""
-        return sum(method == "HEAD" and path.startswith(f"/{below}/") for method, path, _ in self.asked)
+        return sum(method == "HEAD" and path.startswith(f"/{below}/") for method, path, _ in self.requests)
 
 
 @contextmanager
 def running_store() -> Iterator[Server]:
     """A server on the loopback interface, until the context ends."""
-    asked: list[tuple[str, str, str]] = []
+    requests: list[tuple[str, str, str]] = []
     faults = [0]
     application = DomainDispatcherApplication(create_backend_app)
 
     def recorded(environ: dict[str, Any], start: Any) -> Any:
-        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", "")))
+        requests.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", "")))
         if faults[0] and "HTTP_RANGE" in environ:
             faults[0] -= 1
             start("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(_BUSY)))])
@@ -73,7 +73,7 @@ def running_store() -> Iterator[Server]:
     os.environ |= dict.fromkeys(before, "test")
     try:
         yield Server(
-            f"?endpoint_override=http%3A%2F%2F127.0.0.1%3A{running.server_port}&region=us-east-1", asked, faults
+            f"?endpoint_override=http%3A%2F%2F127.0.0.1%3A{running.server_port}&region=us-east-1", requests, faults
         )
     finally:
         os.environ |= {name: value for name, value in before.items() if value is not None}

@@ -298,13 +298,13 @@ def tree(folder: Path) -> dict[str, Kept]:
 def served(broker: Broker, names: list[str]) -> dict[str, tuple[int, int]]:
     """The first and the next offset of each topic's partition, once the broker leads all of them."""
     admin = AdminClient({"bootstrap.servers": broker.address})
-    asked = [TopicPartition(name, 0) for name in names]
+    partitions = [TopicPartition(name, 0) for name in names]
     specs: tuple[OffsetSpec, ...] = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
     deadline = time.monotonic() + _WITHIN
     while True:
-        first, end = (admin.list_offsets(dict.fromkeys(asked, spec)) for spec in specs)
+        first, end = (admin.list_offsets(dict.fromkeys(partitions, spec)) for spec in specs)
         try:
-            return {one.topic: (first[one].result(30).offset, end[one].result(30).offset) for one in asked}
+            return {one.topic: (first[one].result(30).offset, end[one].result(30).offset) for one in partitions}
         except KafkaException as error:  # it learned of its leadership later than its clients
             if error.args[0].code() not in _NOT_YET or time.monotonic() > deadline:
                 raise

@@ -69,11 +69,11 @@ def test_the_rows_equal_those_of_local_files(server: Server, bucket: str, tmp_pa
 
 
 def test_a_seek_requests_ranges(server: Server, bucket: str) -> None:
-    server.asked.clear()
+    server.requests.clear()
     assert [row["offset"] for row in rows(bucket + server.query, startingOffset="480", endingOffset="481")] == [480]
     reads = [
         (path, ranges)
-        for method, path, ranges in server.asked
+        for method, path, ranges in server.requests
         if method == "GET" and path.startswith("/topics/orders-3/")
     ]
     assert {path.rsplit("/", 1)[-1] for path, _ in reads} == {f"{NAMES[0]}.log", f"{NAMES[0]}.index"}
@@ -123,7 +123,7 @@ def test_one_offset_of_a_tiered_topic_is_a_few_requests(server: Server, tmp_path
     uri = f"s3://{run}/{top.name}/0{server.query}"
     everything = rows(uri, **options_of(tmp_path))
     forget_manifests()
-    server.asked.clear()
+    server.requests.clear()
     (row,) = rows(uri, startingOffset="300", endingOffset="301", **options_of(tmp_path))
     assert row == next(row for row in everything if row["offset"] == 300)
     requests = server.object_requests(f"{run}/{top.name}/")

@@ -46,9 +46,9 @@ def test_nothing_is_compiled_from_a_read_only_directory(directory: Path) -> None
     paths = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     run = subprocess.run([*command, ANSWERS], env=os.environ | paths, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
-    rejected, _, answers = run.stdout.partition("\n")
+    rejected, _, results = run.stdout.partition("\n")
     assert "Read-only file system" in rejected
-    assert answers == "True\n"
+    assert results == "True\n"
 
 
 def test_usage() -> None:

@@ -28,8 +28,8 @@ def ask_sql(spark: SparkSession, cases: list[Case]) -> list[dict[str, Any]]:
     names = sorted({name for case in cases for name in case.answers})
     rows = [(i, case.data) for i, case in enumerate(cases)]
     frame = spark.createDataFrame(rows, "id INT, data BINARY").repartition(2)
-    answers = frame.selectExpr("id", *(f"{name}(data) AS {name}" for name in names)).orderBy("id")
-    return [{name: row[name] for name in names} for row in plain_rows(answers.toArrow().to_batches())]
+    results = frame.selectExpr("id", *(f"{name}(data) AS {name}" for name in names)).orderBy("id")
+    return [{name: row[name] for name in names} for row in plain_rows(results.toArrow().to_batches())]
 
 
 @pytest.mark.parametrize("format", CASES)
@@ -46,14 +46,14 @@ def examples(spark: SparkSession) -> dict[str, str | None]:
     columns = [f"CAST({f.example_expression} AS STRING) AS {f.name}" for f in FUNCTIONS.values()]
     row = spark.table("sparkwire_samples").selectExpr(*columns).first()
     assert row is not None
-    answers: dict[str, str | None] = row.asDict()
-    return answers
+    results: dict[str, str | None] = row.asDict()
+    return results
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)
 def test_example(examples: dict[str, str | None], function: Function) -> None:
-    answer = examples[function.name]
-    assert ("NULL" if answer is None else answer) == function.example_result
+    result = examples[function.name]
+    assert ("NULL" if result is None else result) == function.example_result
 
 
 def test_functions_view(spark: SparkSession) -> None:

@@ -33,7 +33,7 @@ def test_input_is_golden() -> None:
 
 
 @pytest.fixture(scope="module")
-def answers(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
+def results(spark: SparkSession) -> dict[str, list[tuple[object, ...]]]:
     """The result of each query, by the first word of its title."""
     demo = demo_module()
     [example] = [example for example in demo.EXAMPLE_FILES if example.name == "kafka"]
@@ -58,24 +58,24 @@ def demo_module() -> ModuleType:
     return module
 
 
-def test_damage(answers: dict[str, list[tuple[object, ...]]]) -> None:
-    assert answers["Corrupt"] == [
+def test_damage(results: dict[str, list[tuple[object, ...]]]) -> None:
+    assert results["Corrupt"] == [
         ("damaged_crc.log", 1159, 481, 2, 15, False, "CRC_MISMATCH"),
         ("damaged_size.log", 2035, None, 1, 15, None, "TRUNCATED"),
     ]
 
 
-def test_recovery(answers: dict[str, list[tuple[object, ...]]]) -> None:
+def test_recovery(results: dict[str, list[tuple[object, ...]]]) -> None:
     """Kafka's recovery keeps 1159 and 2035 bytes. After these, only the corrupt records are lost."""
-    assert answers["What"] == [
+    assert results["What"] == [
         ("damaged_crc.log", 2443, 1159, 15, 15, 10),
         ("damaged_size.log", 4893, 2035, 15, 15, 14),
     ]
 
 
-def test_aborted_transactions(answers: dict[str, list[tuple[object, ...]]]) -> None:
+def test_aborted_transactions(results: dict[str, list[tuple[object, ...]]]) -> None:
     """Producer, marker and first offset equal those in Kafka's index of aborted transactions (`.txnindex`)."""
-    assert [(row[0], row[1], row[3]) for row in answers["Records"]] == [
+    assert [(row[0], row[1], row[3]) for row in results["Records"]] == [
         (11, 290, 280),
         (22, 315, 307),
         (11, 329, 316),

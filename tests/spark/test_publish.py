@@ -99,9 +99,9 @@ def test_handlers_without_pyspark() -> None:
         "    exec(body, scope)",
         "    batches = iter([pd.Series(rows), (pd.Series(rows[:5]),)])",
         "    whole = FUNCTIONS[name].decode(pa.array(rows, pa.binary()))",
-        "    for answer, known in zip(scope['handler'](batches), [whole, whole[:5]], strict=True):",
-        "        columns = [answer[n] for n in answer] if isinstance(answer, pd.DataFrame) else [answer]",
-        "        arrays = known.flatten() if isinstance(answer, pd.DataFrame) else [known]",
+        "    for result, known in zip(scope['handler'](batches), [whole, whole[:5]], strict=True):",
+        "        columns = [result[n] for n in result] if isinstance(result, pd.DataFrame) else [result]",
+        "        arrays = known.flatten() if isinstance(result, pd.DataFrame) else [known]",
         "        assert all(pa.Array.from_pandas(c).equals(a) for c, a in zip(columns, arrays, strict=True)), name",
         "    print(name)",
     ]

@@ -17,7 +17,7 @@ from tests.avro.test_registry_topic import key, value
 from tests.avro.test_rows import decoded, schemas
 from tests.avro.test_wire_formats import SCHEMA as SINGLE_OBJECT
 from tests.avro.test_wire_formats import golden
-from tests.support.registry_server import Answer, RegistryServer
+from tests.support.registry_server import RegistryServer, Response
 
 SCHEMA = "n INT, value BINARY"
 WANTED = {
@@ -47,7 +47,7 @@ def frame(spark: SparkSession, server: RegistryServer) -> DataFrame:
 
 def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
-    server.asked.clear()
+    server.requests.clear()
     rows = avro.rows(df, "value", Registry.http(server.url), keep_payload=False)
     assert rows.columns == ["n", "name", "id", "to", "note", "_schema_id_", "_error_"]
     result = {row.n: row for row in rows.collect()}
@@ -62,16 +62,16 @@ def test_rows_of_a_registry(spark: SparkSession, server: RegistryServer) -> None
     assert result[0].to.city.name == "Paris"
     assert result[0].to.twin.name == "Rome"
     # Each id is fetched once, on the driver; 4 has the same references as 3.
-    assert len(server.asked) == len(set(server.asked)) == 6
+    assert len(server.requests) == len(set(server.requests)) == 6
     assert "value" in avro.rows(df, "value", Registry.http(server.url)).columns
 
 
 def test_rows_with_a_reader_schema(spark: SparkSession, server: RegistryServer) -> None:
     """No schema is fetched before the data are read. A type that cannot be read does not fail the query."""
     df = frame(spark, server)
-    server.asked.clear()
+    server.requests.clear()
     rows = avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False)
-    assert server.asked == []
+    assert server.requests == []
     assert [tuple(row) for row in rows.collect()] == [
         (0, 7.0, False, "3", None),
         (1, 8.0, False, "4", None),
@@ -90,7 +90,7 @@ def test_ids_of_a_column_of_other_data_are_not_fetched(spark: SparkSession, serv
         avro.rows(df, "value", Registry.http(server.url))
     with pytest.raises(PySparkException, match=said):
         avro.rows(df.coalesce(1), "value", Registry.http(server.url), wanted).collect()
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_a_table_for_each_type(spark: SparkSession, server: RegistryServer) -> None:
@@ -149,7 +149,7 @@ def test_headers_with_a_guid(spark: SparkSession, server: RegistryServer) -> Non
 def test_an_unreachable_registry_fails_the_query(spark: SparkSession, server: RegistryServer) -> None:
     df = frame(spark, server)
     registry = Registry.http(server.url.replace("//", "//wine:secret@"), patience=0)
-    server.failing = [Answer(500)] * 100
+    server.failing = [Response(500)] * 100
     said = rf"cannot get schema 1 from the schema registry at {server.url}: HTTP 500: store error"
     with pytest.raises(RuntimeError, match=rf"^{said}$"):  # on the driver
         avro.rows(df, "value", registry)
@@ -163,7 +163,7 @@ def test_a_stream_survives_a_short_outage_of_the_registry(
     spark: SparkSession, server: RegistryServer, tmp_path: Path
 ) -> None:
     frame(spark, server).write.parquet(str(tmp_path / "messages"))
-    server.failing = [Answer(503)] * 5
+    server.failing = [Response(503)] * 5
     df = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "messages"))
     rows = streamed(avro.rows(df, "value", Registry.http(server.url), WANTED, keep_payload=False), tmp_path)
     assert [(row["n"], row["id"], row["_error_"]) for row in rows] == [

@@ -32,8 +32,8 @@ def spark_hands_over(array: pa.Array) -> Any:
 
 def sequences(values: list[int | None]) -> list[int]:
     events = ask("to_dbus_event", spark_hands_over(pa.array([{"sequence": v, "src_id": 1} for v in values])))
-    answer: list[int] = ask("dbus_sequence", pd.Series(list(events))).tolist()
-    return answer
+    result: list[int] = ask("dbus_sequence", pd.Series(list(events))).tolist()
+    return result
 
 
 def test_integers_beside_nulls() -> None:
@@ -152,9 +152,9 @@ def test_results_are_arrow_columns(function: Any, monkeypatch: pytest.MonkeyPatc
     rows = [*SAMPLES.values(), None]
     args = [pd.Series(rows) for argument in function.arguments if argument.required]
     arrow = function.decode(*(pa.array(rows, pa.binary()) for _ in args))
-    answer = call(function, args, {}, "UTC")
-    columns = [answer[name] for name in answer] if isinstance(answer, pd.DataFrame) else [answer]
-    known = arrow.flatten() if isinstance(answer, pd.DataFrame) else [arrow]
+    result = call(function, args, {}, "UTC")
+    columns = [result[name] for name in result] if isinstance(result, pd.DataFrame) else [result]
+    known = arrow.flatten() if isinstance(result, pd.DataFrame) else [arrow]
     monkeypatch.setattr(series.ArrowColumn, "__getitem__", lambda _, item: pytest.fail(f"row {item} is made an object"))
     for column, expected in zip(columns, known, strict=True):
         walked = column.apply(lambda value: pytest.fail(f"{value!r} is walked"))

@@ -46,9 +46,9 @@ SETTINGS: list[dict[str, str]] = [
 
 
 def expected() -> dict[str, Any]:
-    answers = {name: FUNCTIONS[name].decode(pa.array([SAMPLES[sample]], pa.binary())) for name, sample in CALLS.items()}
-    written = {name: FUNCTIONS[name].decode(answers[reader]) for name, reader in WRITERS.items()}
-    return {name: plain(answer)[0] for name, answer in (answers | written).items()}
+    results = {name: FUNCTIONS[name].decode(pa.array([SAMPLES[sample]], pa.binary())) for name, sample in CALLS.items()}
+    written = {name: FUNCTIONS[name].decode(results[reader]) for name, reader in WRITERS.items()}
+    return {name: plain(result)[0] for name, result in (results | written).items()}
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def distinct(spark: SparkSession) -> dict[str, Any]:
     table = samples.selectExpr(*columns).toArrow()
     assert table.num_rows == COPIES
     for name in table.column_names:
-        answers = plain(table[name].combine_chunks())
-        assert answers == answers[:1] * COPIES
+        results = plain(table[name].combine_chunks())
+        assert results == results[:1] * COPIES
     return {name: plain(table[name].combine_chunks())[0] for name in table.column_names}
 
 

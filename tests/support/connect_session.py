@@ -98,8 +98,8 @@ def main() -> None:
     spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
     sparkwire.register(spark)
     sparkwire.register(spark)
-    asked = (functions, sources, typed_payloads, rejection, consumers, changes)
-    print(json.dumps({ask.__name__: ask(spark) for ask in asked}))
+    checks = (functions, sources, typed_payloads, rejection, consumers, changes)
+    print(json.dumps({check.__name__: check(spark) for check in checks}))
     spark.stop()
 
 

@@ -85,7 +85,7 @@ def single(chance: random.Random, field: DefinedField, version: int) -> Any:
     return structure(chance, field.fields, version)
 
 
-def asked(chance: random.Random, each: int) -> Iterator[tuple[Message, int, Any]]:
+def sampled(chance: random.Random, each: int) -> Iterator[tuple[Message, int, Any]]:
     for message in messages():
         for version in message.versions:
             for _ in range(each):
@@ -100,7 +100,7 @@ def written(answers: Callable[[str], str], each: int = 3) -> list[Written]:
     ``answers`` passes lines of JSON to `InternalMessages` and returns its output.
     """
     chance = random.Random(4)
-    rows = list(asked(chance, each))
+    rows = list(sampled(chance, each))
     lines = [json.dumps({"class": class_of(m), "version": v, "json": tree}) for m, v, tree in rows]
     result = []
     for (message, version, _), line in zip(rows, answers("\n".join(lines)).splitlines(), strict=True):

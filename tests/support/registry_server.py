@@ -21,7 +21,7 @@ import trustme
 NOT_FOUND = {"subject": 40401, "version": 40402, "schema": 40403}
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A response of a failing or wrong server."""
 
     status: int
@@ -35,10 +35,10 @@ class RegistryServer:
         self.versions: dict[tuple[str, int], dict[str, Any]] = {}
         self.global_ids: dict[int, Any] = {}
         """schemas by their ids in Apicurio's API"""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         """method and path of each request, without the query"""
         self.authorizations: set[str | None] = set()
-        self.failing: list[Answer] = []
+        self.failing: list[Response] = []
         """responses to the next requests"""
         self.slow: float = 0
         """[s] delay of each response"""
@@ -80,7 +80,7 @@ class RegistryServer:
 
     # -- responses
 
-    def answer(self, method: str, target: str, body: Any) -> tuple[int, Any]:
+    def respond(self, method: str, target: str, body: Any) -> tuple[int, Any]:
         """The status and JSON of a response."""
         parts = urlsplit(target)
         deleted = "deleted=true" in parts.query.lower()
@@ -92,8 +92,8 @@ class RegistryServer:
                 schema = self.global_ids.get(int(number))
                 return (200, schema) if schema else (404, {"error_code": 404, "message": f"No artifact {number}"})
             case "GET", ["schemas", "ids", id]:
-                asked = _context(parse_qs(parts.query).get("subject", [""])[0])
-                mine = [one for one in self.versions.values() if _context(one["subject"]) == asked]
+                context = _context(parse_qs(parts.query).get("subject", [""])[0])
+                mine = [one for one in self.versions.values() if _context(one["subject"]) == context]
                 return self._schema([one for one in mine if str(one["id"]) == id])
             case "GET", ["schemas", "guids", guid]:
                 return self._schema([one for one in self.versions.values() if one["guid"] == guid])
@@ -144,15 +144,15 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def _answer(self) -> None:
+        def _respond(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            registry.asked.append(f"{self.command} {unquote(urlsplit(self.path).path)}")
+            registry.requests.append(f"{self.command} {unquote(urlsplit(self.path).path)}")
             registry.authorizations.add(self.headers.get("Authorization"))
             time.sleep(registry.slow)
             if registry.failing:
                 status, body = registry.failing.pop(0)
             else:
-                status, document = registry.answer(self.command, self.path, json.loads(data) if data else None)
+                status, document = registry.respond(self.command, self.path, json.loads(data) if data else None)
                 body = json.dumps(document).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
@@ -160,7 +160,7 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
             self.end_headers()
             self.wfile.write(body)
 
-        do_GET = do_POST = _answer  # noqa: N815  # the names that http.server calls
+        do_GET = do_POST = _respond  # noqa: N815  # the names that http.server calls
 
         def log_message(self, *_: Any) -> None:
             """Log nothing, because tests report failures."""

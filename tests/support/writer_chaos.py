@@ -236,14 +236,14 @@ class WriterChaos:
         batches = [self.form.batch(name, rows, job) for name, rows in job.rows.items()]
         given = {"path": self.path} | self.form.options(job) | ({"jobId": job.once} if job.once else {})
         sink, name = self.form.sink, uuid.uuid4().hex[:12]
-        asked = sink.write_of(given, batches[0].schema, job.overwrite)
-        sink.begin(asked, name, owner)
+        write = sink.write_of(given, batches[0].schema, job.overwrite)
+        sink.begin(write, name, owner)
         try:
-            staged = [one for k, some in enumerate(batches) for one in sink.write_rows(asked, [some], name, f"{k}", k)]
+            staged = [one for k, some in enumerate(batches) for one in sink.write_rows(write, [some], name, f"{k}", k)]
             during()
-            sink.commit(asked, name, staged, (job.once, 0) if job.once else None)
+            sink.commit(write, name, staged, (job.once, 0) if job.once else None)
         except BaseException:
-            sink.abort(asked, name)
+            sink.abort(write, name)
             raise
 
     # -- events
@@ -361,12 +361,12 @@ class WriterChaos:
         name, rows = next(iter(job.rows.items()))
         batch = self.form.batch(name, rows, job)
         given = {"path": self.path} | self.form.options(job)
-        asked = self.form.sink.write_of(given, batch.schema, job.overwrite)
+        write = self.form.sink.write_of(given, batch.schema, job.overwrite)
         [mine] = [one for one in jobs_in(Folder(str(self.top))) if self.is_mine(one)]
 
         def task() -> None:
             with faulty(self.top, Fault("killed", at)):
-                self.form.sink.write_rows(asked, [batch], mine, "killed", 0)
+                self.form.sink.write_rows(write, [batch], mine, "killed", 0)
 
         assert in_child(task) in (0, 1, EXIT)
 

@@ -18,15 +18,15 @@ from sparkwire.errors import RegistryError
 pytest.importorskip("confluent_kafka.schema_registry")
 
 PASSWORD, TOKEN = "pass word/ü+1", "token-of-the-reader"
-Answer = Callable[[BaseHTTPRequestHandler], None]
+Respond = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def server(answer: Answer) -> Iterator[str]:
+def server(respond: Respond) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             with suppress(OSError):  # the client has closed the connection
-                answer(self)
+                respond(self)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -67,14 +67,14 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
     time.sleep(30)
 
 
-@pytest.mark.parametrize("answer", [drips, endless, silent])
-def test_an_endless_response_is_aborted(answer: Answer) -> None:
-    with server(answer) as url, pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
+@pytest.mark.parametrize("respond", [drips, endless, silent])
+def test_an_endless_response_is_aborted(respond: Respond) -> None:
+    with server(respond) as url, pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
         Registry.http(url, patience=0.5).registered([1])
 
 
-def echo(status: int, is_json: bool) -> Answer:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
+def echo(status: int, is_json: bool) -> Respond:
+    def respond(handler: BaseHTTPRequestHandler) -> None:
         sent = handler.headers.get("Authorization", "")
         plain = base64.b64decode(sent.partition(" ")[2]).decode() if sent.startswith("Basic") else ""
         said = f"you sent {sent} which is {plain} \x1b[31m"
@@ -82,7 +82,7 @@ def echo(status: int, is_json: bool) -> Answer:
         head(handler, status, Content_Length=str(len(body)))
         handler.wfile.write(body)
 
-    return answer
+    return respond
 
 
 @pytest.mark.parametrize("auth", [("reader", PASSWORD), TOKEN])
