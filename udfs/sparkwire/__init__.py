@@ -84,7 +84,7 @@ def explain(value: Any) -> Explanation:
     ----------
     value
         bytes (Databus events, a Kafka message or the bytes of its log), or a Row of a DataFrame, whose BINARY columns
-        are explained. The function detects the format and reports its confidence.
+        it explains. The function detects the format and reports its confidence.
 
     Raises
     ------

@@ -30,10 +30,10 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
     Parameters
     ----------
     schema
-        the schema that the data were written with
+        the writer's schema of the data
     reader_schema
         the schema of the result, ``schema`` by default. Avro's schema resolution applies, with its defaults, promotions and
-        aliases. A decimal, date, time or timestamp is converted exactly from the writer's unit and scale, or becomes NULL.
+        aliases. It converts a decimal, date, time or timestamp exactly from the writer's unit and scale, or returns NULL.
 
     Raises
     ------
@@ -183,8 +183,8 @@ def rows_by_type(
 def encode(struct: Column | str, schema: Any) -> Column:
     """Encode a column as Avro data, BINARY. This is the reverse of ``decode``.
 
-    Fields are matched by name; a missing field must be nullable, as in Spark. A row is NULL if the schema cannot hold a value:
-    a NULL where the schema has no null branch, an unknown enum symbol, or a number out of the type's range.
+    ``encode`` matches fields by name; a missing field must be nullable, as in Spark. A row is NULL if the schema cannot hold a
+    value: a NULL where the schema has no null branch, an unknown enum symbol, or a number out of the type's range.
 
     Raises
     ------

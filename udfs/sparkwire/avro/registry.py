@@ -71,7 +71,7 @@ class Registry(SchemaSource):
         Parameters
         ----------
         url
-            one address, or several separated by commas, which are tried in turn
+            one address, or several separated by commas. The client tries them in turn
         auth
             ``(user, password)``, or a bearer token. It is sent to the workers as a part of the pickled function, and never
             appears in messages

@@ -14,7 +14,7 @@ class SchemaSource:
     """A folder, a server or a topic: finds schemas by their ids."""
 
     def ids(self) -> Sequence[Hashable] | None:
-        """The ids of its schemas, the latest last; None if the needed ids are known only from the data."""
+        """The ids of its schemas, the latest last; None if only the data contain the needed ids."""
         raise NotImplementedError
 
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:

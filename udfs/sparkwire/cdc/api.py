@@ -46,9 +46,9 @@ def changes(
         the names of the primary key's columns, if the messages do not contain them
     schemas
         for Databus: the schemas of the payloads, as for `sparkwire.avro.rows`. For Debezium in Avro: a `Registry`, or a mapping
-        from ids to schemas, for values and keys. Schemas are fetched while the query runs, so a stream's table may change
+        from ids to schemas, for values and keys. The query fetches schemas while it runs, so a stream's table may change
     columns
-        names and types, as for `datahub.rows` and `debezium.rows`. They are required for a stream. By default, ``changes`` reads
+        names and types, as for `datahub.rows` and `debezium.rows`. A stream requires them. By default, ``changes`` reads
         the batch once to find the columns that the messages declare
     wire_format
         for Debezium in Avro: how a message identifies its schema, as in `sparkwire.avro.rows`

@@ -25,7 +25,7 @@ _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 
 
 def read(items: Values, type: Type) -> Converted:
-    """A column of the type's ``wire`` type. Values of other kinds are rejected."""
+    """A column of the type's ``wire`` type. Values of other kinds are invalid."""
     column = _READERS[type.kind](items, type)
     missing = ~bools_of(column.column.is_valid())
     return Converted(column.column, column.invalid | (missing & (items.kinds > NULL)))

@@ -154,7 +154,7 @@ class PayloadColumn(NamedTuple):
         return self._ids_of_data()
 
     def reader(self, reader_schema: Any) -> RowsReader | LiveReader:
-        """Create the reader. With a reader's schema, no schema needs to be fetched in advance."""
+        """Create the reader. With a reader's schema, it fetches no schema in advance."""
         if reader_schema is not None and self.registry.ids() is None:
             return LiveReader(self.registry, text_of(reader_schema), self.framed)
         return reader(self.schemas(), reader_schema, framed=self.framed)

@@ -1,7 +1,7 @@
 """A registry read from its topic, `_schemas`: each record is a version of a subject, a deletion, or a subject's settings.
 
 Source: ``SchemaKey``, ``SchemaValue``, ``DeleteSubjectKey``, ``ConfigValue`` of Confluent's Schema Registry. The last record of a
-key wins, as after compaction. Deleted versions stay known while their records exist, because data were written with them.
+key wins, as after compaction. Deleted versions stay known while their records exist, because data with these schemas may exist.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ _WITHOUT = {
     "adl": "write abfss://container@account.dfs.core.windows.net/path",
 }
 _SKIPPED_NAMES = ("lost+found", "System Volume Information", "$RECYCLE.BIN")
-"""system directories of volumes, which are skipped"""
+"""system directories of volumes, which a listing skips"""
 _WILDCARD = re.compile(r"[*?\[{]")
 _BRACES_WITH_SLASH = re.compile(r"\{([^{}]*/[^{}]*)\}")
 _MAX_PATTERNS = 1000
