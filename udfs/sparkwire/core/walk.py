@@ -7,6 +7,7 @@ decompression (``opened``), and the fields of error codes (``PLACES``, ``SIZE_ER
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 from sparkwire.base.grammar import Covered, Crc, Part, PresentIf, Repeated, Sized, Struct, Varint
@@ -22,22 +23,22 @@ UNDECIDED: Final = "bytes are missing to tell"
 _KINDS: Final[tuple[Crc, ...]] = ("crc32", "crc32c", "crc32_raw")
 
 
+@dataclass
 class Scope:
     """What the walker has read of one struct."""
 
-    def __init__(self, struct: Struct, path: str = "", number: int = 0, parent: Scope | None = None) -> None:
-        self.struct = struct
-        self.path = path
-        """the prefix of its fields, such as ``batch[0].record[3]``"""
-        self.number = number
-        """the index of an item"""
-        self.parent = parent
-        self.values: dict[str, int] = {}
-        """the numbers, by the names of their fields"""
-        self.lines: dict[str, Line] = {}
-        """the lines of the numbers"""
-        self.places: dict[str, tuple[int, int]] = {}
-        """where parts begin and end by the fields before them, even beyond the bytes"""
+    struct: Struct
+    path: str = ""
+    """the prefix of its fields, such as ``batch[0].record[3]``"""
+    number: int = 0
+    """the index of an item"""
+    parent: Scope | None = None
+    values: dict[str, int] = field(default_factory=dict)
+    """the numbers, by the names of their fields"""
+    lines: dict[str, Line] = field(default_factory=dict)
+    """the lines of the numbers"""
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """where parts begin and end by the fields before them, even beyond the bytes"""
 
     def place(self, parts: Sequence[str], side: Literal[0, 1]) -> int | None:
         """Where the first of several parts that has a place begins (0) or ends (1)."""
@@ -111,8 +112,8 @@ class Walker:
     def _place(self, row: int, scope: Scope, first: int) -> bool:
         """Report the error of a row at its field, if one of the lines from ``first`` on is of such a field."""
         own = {line.field: line for line in reversed(self.dump.lines[first:])}
-        for field, text in self.PLACES.get(self.errors[row], {}).items():
-            if line := own.get(scope.name(field)):
+        for name, text in self.PLACES.get(self.errors[row], {}).items():
+            if line := own.get(scope.name(name)):
                 left = len(self.dump.data) - line.position - line.size
                 line.error(f"{self.errors.pop(row)}: {text.format(left=left, **scope.values)}")
                 return True
@@ -159,7 +160,8 @@ class Walker:
 
     def _finish(self, struct: Struct, scope: Scope, end: int, readable: bool) -> None:
         """Go to the stated end of a struct; `_Stop` if its parts or its bytes do not end there."""
-        dump, size, missing, reason = self.dump, scope.values[struct.ends], end - self.dump.stop, ""
+        dump, reason = self.dump, ""
+        size, missing = scope.values[struct.ends], end - dump.stop
         if readable and missing > 0:
             reason = f"the {struct.name} has {size} bytes, {size - missing} are here"
         elif readable and dump.at > end:
@@ -320,15 +322,17 @@ class Walker:
         dump, stored = self.dump, scope.values.get(covered.checksum)
         first = scope.place(covered.first, 0) if covered.first else scope.place(covered.after, 1)
         last = scope.place(covered.last, 1)
-        stop = dump.stop
-        if stored is None or first is None or first < 0 or (first >= stop and (last is None or last > first)):
+        if stored is None or first is None or first < 0:
             return
-        end = max(first, stop if last is None else min(last, stop))
+        is_whole = last is not None and last <= max(first, dump.stop)
+        if not is_whole and first >= dump.stop:
+            return
+        end = max(first, dump.stop if last is None else min(last, dump.stop))
         computed = int(checksum(dump.array, first, end - first, _KINDS.index(covered.crc)))
-        line, verdict = scope.lines[covered.checksum], "right" if computed == stored else "wrong"
-        if last is None or last > max(first, stop):
-            verdict = UNDECIDED
-        elif verdict == "wrong":
+        line, verdict = scope.lines[covered.checksum], UNDECIDED
+        if is_whole:
+            verdict = "right" if computed == stored else "wrong"
+        if verdict == "wrong":
             polynomial = REFLECTED_CASTAGNOLI if covered.crc == "crc32c" else REFLECTED_IEEE
             dump.search_bit(line, first, end, polynomial, stored ^ computed)
         line.error(f"{verdict}: stored {stored}, computed {computed}")
