@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import struct
@@ -112,6 +113,26 @@ def test_corrupt_logs() -> None:
 def test_mutated_logs(seed: int) -> None:
     chance = random.Random(seed)
     check([mutated(chance) for _ in range(30)])
+
+
+def message_entry(offset: int, value: bytes, attributes: int = 0) -> bytes:
+    """A log entry of magic 1 with a null key."""
+    body = struct.pack(">bbqii", 1, attributes, 0, -1, len(value)) + value
+    return resealed(struct.pack(">qiI", offset, len(body) + 4, 0) + body)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_corrupt_messages_of_compressed_sets(seed: int) -> None:
+    chance = random.Random(seed)
+    logs = []
+    for _ in range(40):
+        messages = [bytearray(message_entry(number, b"value")) for number in range(chance.randrange(1, 5))]
+        message = chance.choice(messages)
+        message[chance.randrange(len(message))] = chance.choice((0, 1, 2, 3, 127, 255))
+        if chance.random() < 0.5:
+            message[:] = resealed(bytes(message))
+        logs.append(message_entry(9, gzip.compress(b"".join(messages)), attributes=1) + message_entry(10, b"next"))
+    check(logs)
 
 
 def test_cut_at_every_byte() -> None:
