@@ -64,8 +64,8 @@ def test_events_as_java_decoded_them(stream: str, tmp_path: Path) -> None:
 def test_one_payload_as_java_decoded_it(stream: str) -> None:
     by_id = {hashlib.md5(text.encode()).digest(): text for text in schemas(stream)}
     for event, java in decoded(stream):
-        [value] = events_payloads.ask("dbus_value", pa.array([event], pa.binary())).to_pylist()
-        [id] = events_payloads.ask("dbus_schema_id", pa.array([event], pa.binary())).to_pylist()
+        [value] = events_payloads.result_of("dbus_value", pa.array([event], pa.binary())).to_pylist()
+        [id] = events_payloads.result_of("dbus_schema_id", pa.array([event], pa.binary())).to_pylist()
         assert to_python(value, by_id[id]) == java
         with pytest.raises(ValueError, match=r"^the payload of \d+ bytes cannot be read: TRUNCATED$"):
             to_python(value[:-1], by_id[id])
@@ -151,6 +151,6 @@ def test_a_delete_may_have_no_payload() -> None:
     events = [event for java, event in golden_events("window_stream") if java.get("opcode") == "DELETE"]
     values = events_payloads.of_events(pa.array(events, pa.binary())).values
     empty = [value is None for value in values.to_pylist()]
-    sizes = events_payloads.ask("dbus_value_size", pa.array(events, pa.binary())).to_pylist()
+    sizes = events_payloads.result_of("dbus_value_size", pa.array(events, pa.binary())).to_pylist()
     assert empty == [size == 0 for size in sizes]
     assert any(empty)

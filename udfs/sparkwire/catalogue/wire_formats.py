@@ -13,7 +13,7 @@ from sparkwire.avro import payloads
 from sparkwire.avro.functions import schema_ids
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
-from sparkwire.databus.event_payloads import ask, of_events
+from sparkwire.databus.event_payloads import of_events, result_of
 
 _LIKELY_IDS: Final = 1 << 20
 """A registry numbers schemas from 1. Four bytes of other data rarely have a number below this one."""
@@ -58,7 +58,7 @@ def _have_wide_prefix(values: pa.Array) -> bool:
 
 
 def _have_event(values: pa.Array) -> bool:
-    return bool(ask("dbus_error", values).null_count)
+    return bool(result_of("dbus_error", values).null_count)
 
 
 def _have_all(of: Callable[[pa.Array], Payloads]) -> Callable[[pa.Array], bool]:

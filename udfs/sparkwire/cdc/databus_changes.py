@@ -15,7 +15,7 @@ from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
 from sparkwire.cdc.change_columns import DELETE, UPSERT
 from sparkwire.core.column import bools_of
-from sparkwire.databus.event_payloads import ask, of_events
+from sparkwire.databus.event_payloads import of_events, result_of
 
 ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
 
@@ -39,12 +39,12 @@ def databus_changes(
     rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
     chosen, count = events.take(pa.array(rows)), len(rows)
     values, errors = source.read.rows(of_events(chosen))
-    is_delete = pc.equal(ask("dbus_opcode", chosen), DELETE).fill_null(False)
+    is_delete = pc.equal(result_of("dbus_opcode", chosen), DELETE).fill_null(False)
     values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
     lost = pc.if_else(pa.array(keyless), ERRORS[MISSING_FIELD], None).cast(pa.string())
     orders = pa.StructArray.from_arrays(
         [
-            ask("dbus_sequence", chosen),
+            result_of("dbus_sequence", chosen),
             pa.nulls(count, pa.string()) if files is None else files.take(pa.array(rows)).cast(pa.string()),
             pa.nulls(count, pa.int64()) if positions is None else positions.take(pa.array(rows)).cast(pa.int64()),
         ],
@@ -54,7 +54,7 @@ def databus_changes(
     columns = [
         pc.if_else(is_delete, DELETE, UPSERT),
         orders,
-        ask("dbus_timestamp", chosen),
+        result_of("dbus_timestamp", chosen),
         pa.repeat(pa.scalar(source.name, pa.string()), count),
         pa.nulls(count, pa.string()),
         names_column(source.keys, count),
@@ -91,12 +91,12 @@ def _with_keys(
 def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
     """The keys in the events' headers as a column of this type; NULL if a key does not fit the type."""
     if pa.types.is_string(type):
-        return ask("dbus_key", events)
+        return result_of("dbus_key", events)
     if pa.types.is_binary(type):
-        return ask("dbus_key_bytes", events)
+        return result_of("dbus_key_bytes", events)
     if not pa.types.is_integer(type):
         return pa.nulls(len(events), type)
-    numbers = ask("dbus_key_long", events)
+    numbers = result_of("dbus_key_long", events)
     if type.bit_width < 64:
         bound = 2 ** (type.bit_width - 1)
         fits = pc.and_(pc.greater_equal(numbers, -bound), pc.less(numbers, bound))

@@ -17,21 +17,21 @@ EVENT_COLUMNS: Final = ("sequence", "timestamp", "src_id", "opcode", "key")
 """fields of the Databus event that a typed row has, as columns with underscores around the name"""
 
 
-def ask(function: str, column: pa.Array) -> pa.Array:
+def result_of(function: str, column: pa.Array) -> pa.Array:
     """The result of a Databus function on a column."""
     return _FUNCTIONS[function].decode(column)
 
 
 def is_data(events: pa.Array) -> Bools:
     """Whether each event is a data event."""
-    return bools_of(pc.equal(ask("dbus_event_type", events), "DATA").fill_null(False))
+    return bools_of(pc.equal(result_of("dbus_event_type", events), "DATA").fill_null(False))
 
 
 def of_events(events: pa.Array) -> Payloads:
     """The payloads of data events. Control events have none; an empty payload of a delete counts as none."""
-    is_delete = pc.equal(ask("dbus_opcode", events), "DELETE").fill_null(False)
-    is_empty = pc.equal(ask("dbus_value_size", events), 0).fill_null(False)
+    is_delete = pc.equal(result_of("dbus_opcode", events), "DELETE").fill_null(False)
+    is_empty = pc.equal(result_of("dbus_value_size", events), 0).fill_null(False)
     values = pc.if_else(
-        pc.and_not(pa.array(is_data(events)), pc.and_(is_delete, is_empty)), ask("dbus_value", events), None
+        pc.and_not(pa.array(is_data(events)), pc.and_(is_delete, is_empty)), result_of("dbus_value", events), None
     )
-    return Payloads.binary(values, ask("dbus_schema_id", events), ask("dbus_error", events))
+    return Payloads.binary(values, result_of("dbus_schema_id", events), result_of("dbus_error", events))

@@ -18,7 +18,7 @@ from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.column_names import distinct_names
-from sparkwire.databus.event_payloads import EVENT_COLUMNS, ask, is_data, of_events
+from sparkwire.databus.event_payloads import EVENT_COLUMNS, is_data, of_events, result_of
 from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, with_distinct_names
 from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
@@ -28,7 +28,7 @@ _ERROR: Final = pa.field("_error_", pa.string())
 _SCHEMA_ID: Final = pa.field("_schema_id_", pa.string())
 TOMBSTONE: Final = "TOMBSTONE"
 """the key in the result of ``rows_by_type`` for messages without a payload"""
-_DESCRIPTION: Final = [pa.field(f"_{name}_", ask(f"dbus_{name}", pa.nulls(0)).type) for name in EVENT_COLUMNS]
+_DESCRIPTION: Final = [pa.field(f"_{name}_", result_of(f"dbus_{name}", pa.nulls(0)).type) for name in EVENT_COLUMNS]
 
 
 class TypedCall(Call):
@@ -191,7 +191,7 @@ def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
 
 
 def _described(events: pa.Array) -> list[pa.Array]:
-    return [ask(f"dbus_{name}", events) for name in EVENT_COLUMNS]
+    return [result_of(f"dbus_{name}", events) for name in EVENT_COLUMNS]
 
 
 class EncodeCall(Call):
