@@ -51,16 +51,16 @@ def to_json(column: pa.Array[Any], encoding: str) -> pa.Array[Any]:
     """STRING: the text of each event; NULL for an event without a text."""
     if encoding not in ENCODINGS:
         raise argument_error("dbus_to_json", f"encoding {', '.join(ENCODINGS)}", repr(encoding))
-    events, said = Events(column), ENCODINGS[encoding]
+    events, name = Events(column), ENCODINGS[encoding]
     v2 = events.is_v2
     if not v2.any():
-        return _v1(events, said)
+        return _v1(events, name)
     if v2.all():
-        return _v2(events, said)
+        return _v2(events, name)
     rows = np.argsort(v2, kind="stable")
     first = int(len(rows) - np.count_nonzero(v2))
     parts = (column.take(pa.array(part)) for part in (rows[:first], rows[first:]))
-    texts = [write(Events(part), said) for write, part in zip((_v1, _v2), parts, strict=True)]
+    texts = [write(Events(part), name) for write, part in zip((_v1, _v2), parts, strict=True)]
     return pa.concat_arrays(texts).take(pa.array(np.argsort(rows, kind="stable")))
 
 

@@ -27,20 +27,20 @@ _IN_TUPLES: Final = np.array([*(bool(operation.tuple_type) for operation in OPER
 _NO_YES: Final = ("N", "Y")
 
 
-def _text(name: str, doc: str, answer: str, sample: str = "blob") -> Column[BlobColumn]:
+def _text(name: str, doc: str, result: str, sample: str = "blob") -> Column[BlobColumn]:
     """A field as text: the content of a string, or the JSON of any other value as written."""
-    example = f"datahub_{name}({sample}) -> {answer}"
+    example = f"datahub_{name}({sample}) -> {result}"
     return Column(name, "STRING", doc, lambda messages: values.texts(messages.value(name)), example)
 
 
-def _times(name: str, doc: str, answer: str, remark: str, answer_ms: str) -> tuple[Column[BlobColumn], ...]:
+def _times(name: str, doc: str, result: str, remark: str, result_ms: str) -> tuple[Column[BlobColumn], ...]:
     """A time as a TIMESTAMP and [ms since epoch], NULL for what is not an integer."""
 
     def time(messages: BlobColumn) -> pa.Array:
         numbers, valid = messages.time(name)
         return timestamps(numbers, "ms", valid)
 
-    example, doc_ms = f"datahub_{name}(blob) -> 2020-11-14 {answer}", f"{doc} [ms since epoch]."
+    example, doc_ms = f"datahub_{name}(blob) -> 2020-11-14 {result}", f"{doc} [ms since epoch]."
     return (
         Column(name, "TIMESTAMP", f"{doc}{remark}.", time, example),
         Column(
@@ -48,7 +48,7 @@ def _times(name: str, doc: str, answer: str, remark: str, answer_ms: str) -> tup
             "BIGINT",
             doc_ms,
             lambda messages: primitive(*messages.time(name)),
-            f"datahub_{name}_ms(blob) -> {answer_ms}",
+            f"datahub_{name}_ms(blob) -> {result_ms}",
         ),
     )
 

@@ -165,8 +165,8 @@ def _declared(columns: pa.Array, maps: pa.Array) -> pa.Array:
     """The declared type of each map entry's column, NULL if it is not declared."""
     names, types = columns.flatten().flatten()
     ends, offsets = item_offsets(columns), np.asarray(maps.offsets)
-    (among, asked), count = numbered(names, maps.keys)
-    place = last_places(Ranges(ends[:-1], ends[1:], among), Ranges(offsets[:-1], offsets[1:], asked), count)
+    (among, searched), count = numbered(names, maps.keys)
+    place = last_places(Ranges(ends[:-1], ends[1:], among), Ranges(offsets[:-1], offsets[1:], searched), count)
     return types.take(pa.array(place, mask=place < 0))
 
 

@@ -121,8 +121,8 @@ def _read(
 ) -> tuple[list[pa.Array], pa.Array]:
     """The typed columns, and the unexpected values."""
     declared = messages.declared
-    asked = strings(list(columns))
-    (table_names, names, declared_names), count = values.numbered(asked, images.names, declared.names)
+    selected = strings(list(columns))
+    (table_names, names, declared_names), count = values.numbered(selected, images.names, declared.names)
     shared = _shared_names(table_names, len(rows))
     places = values.last_places(images.ranges(names), shared, count)
     declared_ranges = Ranges(declared.firsts[rows], declared.lasts[rows], declared_names)
@@ -131,12 +131,12 @@ def _read(
     typed: list[pa.Array] = []
     expected = np.zeros(len(images.listed.values.kinds), np.bool_)
     for k, type in enumerate(columns.values()):
-        at, said = places.reshape(shape)[:, k], declarations.reshape(shape)[:, k]
+        at, declaration = places.reshape(shape)[:, k], declarations.reshape(shape)[:, k]
         items = images.listed.values.at_or_absent(at)
         read = _READERS.get(type, _read_text)(items)
         typed.append(read.column)
         other = bools_of(pc.not_equal(declared.types, type).fill_null(False))
-        fits = (~read.unfit | (items.kinds <= NULL)) & ~((said >= 0) & np.append(other, False)[said])
+        fits = (~read.unfit | (items.kinds <= NULL)) & ~((declaration >= 0) & np.append(other, False)[declaration])
         expected[at[fits & (at >= 0)]] = True
     return typed, _unexpected(images, expected)
 

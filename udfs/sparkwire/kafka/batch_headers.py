@@ -186,8 +186,8 @@ class BatchHeaders:
     def timestamp_type(self) -> npt.NDArray[np.int8]:
         """0 create time, 1 log append time; -1 in magic 0 or if it is missing."""
         late = self.attributes.values & layout.LOG_APPEND_TIME != 0
-        there = self.attributes.valid & (self.variant != MAGIC_0)
-        return np.where(there, late.astype(np.int8), np.int8(-1))
+        valid = self.attributes.valid & (self.variant != MAGIC_0)
+        return np.where(valid, late.astype(np.int8), np.int8(-1))
 
     def max_timestamp(self) -> Nullable:
         return self.field("timestamp").unless(layout.NO_TIMESTAMP)

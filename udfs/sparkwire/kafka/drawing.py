@@ -278,8 +278,8 @@ def _strip(axes: Any, edges: npt.NDArray[np.float64], name: str, strip: Strip) -
     )
     axes.set_yticks([])
     axes.set_ylabel(name, rotation=0, ha="right", va="center")
-    there = [strip.kinds[k] for k in np.unique(strip.columns) if k]
+    shown = [strip.kinds[k] for k in np.unique(strip.columns) if k]
     axes.legend(
-        handles=[Patch(color=kind.colour, label=kind.name) for kind in there], ncols=3,
+        handles=[Patch(color=kind.colour, label=kind.name) for kind in shown], ncols=3,
         loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8, handlelength=1, columnspacing=1,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from sparkwire.databus.client.result import Result
 _log = logging.getLogger("sparkwire.databus.client")
 
 OnDataEvent = Callable[[DataEvent], Any]
-Answer = TypeVar("Answer")
+Returned = TypeVar("Returned")
 
 
 class Failure(NamedTuple):
@@ -100,7 +100,7 @@ class Callbacks:
         ]
         return min(_all(pending))
 
-    def _submit(self, consumer: Consumer, work: Callable[..., Answer], *args: Any) -> Answer | Future[Answer]:
+    def _submit(self, consumer: Consumer, work: Callable[..., Returned], *args: Any) -> Returned | Future[Returned]:
         executor = self._executors.get(id(consumer))
         return work(*args) if executor is None else executor.submit(work, *args)
 
@@ -114,8 +114,8 @@ class Callbacks:
             for row in rows:
                 if stopped:
                     return last
-                answer = on_data_event(DataEvent(page, row))
-                if answer is not Result.SUCCESS and not self._checked("on_data_event", answer).is_success:
+                returned = on_data_event(DataEvent(page, row))
+                if returned is not Result.SUCCESS and not self._checked("on_data_event", returned).is_success:
                     break
             else:
                 return last
@@ -127,19 +127,19 @@ class Callbacks:
 
     def _result(self, consumer: Consumer, callback: str, args: tuple[Any, ...]) -> Result:
         try:
-            answer = getattr(consumer, callback)(*args)
+            returned = getattr(consumer, callback)(*args)
         except Exception as error:  # noqa: BLE001 - whatever a consumer raises is its result ERROR
             self._raised(callback, error)
             return Result.ERROR
-        return Result.SUCCESS if answer is Result.SUCCESS else self._checked(callback, answer)
+        return Result.SUCCESS if returned is Result.SUCCESS else self._checked(callback, returned)
 
-    def _checked(self, callback: str, answer: Any) -> Result:
-        if not isinstance(answer, Result):
-            self._failed(Failure(callback, f"returned {text_of(repr, answer)}, which is no Result"))
+    def _checked(self, callback: str, returned: Any) -> Result:
+        if not isinstance(returned, Result):
+            self._failed(Failure(callback, f"returned {text_of(repr, returned)}, which is no Result"))
             return Result.ERROR
-        if not answer.is_success:
-            self._failed(Failure(callback, f"returned {answer.name}"))
-        return answer
+        if not returned.is_success:
+            self._failed(Failure(callback, f"returned {returned.name}"))
+        return returned
 
     def _raised(self, callback: str, error: Exception) -> None:
         self._failed(Failure(callback, f"{type(error).__name__}: {text_of(str, error)}"), error)
@@ -151,14 +151,14 @@ class Callbacks:
             _log.error("%s failed: %s", failure.callback, failure.error, exc_info=error)
 
 
-def text_of(text: Callable[[object], str], thing: object) -> str:
+def text_of(text: Callable[[object], str], value: object) -> str:
     """The text of an object from a consumer's code, whose ``repr`` or ``str`` may raise, too."""
     try:
-        return text(thing)
+        return text(value)
     except Exception as error:  # noqa: BLE001 - the text must not hide the failure to report
-        return f"(a {type(thing).__name__} whose text fails with {type(error).__name__})"
+        return f"(a {type(value).__name__} whose text fails with {type(error).__name__})"
 
 
-def _all(pending: Sequence[Answer | Future[Answer]]) -> list[Answer]:
+def _all(pending: Sequence[Returned | Future[Returned]]) -> list[Returned]:
     """Wait for all, and return their results: the barrier."""
-    return [answer.result() if isinstance(answer, Future) else answer for answer in pending]
+    return [returned.result() if isinstance(returned, Future) else returned for returned in pending]

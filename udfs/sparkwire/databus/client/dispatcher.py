@@ -280,8 +280,8 @@ class Dispatcher:
     def _store(self, checkpoint: Checkpoint, run: Run) -> bool:
         """Call `on_checkpoint`, store the checkpoint, and release the events before it. A declined checkpoint is not an error."""
         if self.callbacks.listeners["on_checkpoint"]:
-            answer = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
-            if answer >= Result.SKIP_CHECKPOINT:
+            result = self.callbacks.call("on_checkpoint", Scn(run.scn, run.partition))
+            if result >= Result.SKIP_CHECKPOINT:
                 return False
         if self._persist is not None:
             try:

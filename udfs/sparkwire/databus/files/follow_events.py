@@ -285,8 +285,8 @@ def _with_tails(files: Sequence[File], start: EventOffset, boundary: EventOffset
     at = names.index(boundary.file)
     with OpenFile(rest[at].file) as source:
         passed = {one.name: one for one in start.read} | {one.name: one for one in map(_read, rest[:at])}
-        there = {_key(file) for file in files} - {_key(rest[at].file)}
-        read = tuple(one for name, one in sorted(passed.items()) if name in there)
+        existing = {_key(file) for file in files} - {_key(rest[at].file)}
+        read = tuple(one for name, one in sorted(passed.items()) if name in existing)
         return boundary._replace(
             tail=tail_of(source, boundary.position), waits=boundary.position < source.size, read=read
         )

@@ -241,10 +241,10 @@ def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: O
     def changes() -> list[Change]:
         result = []
         for name, some in streams.items():
-            there = [file for file in folder.names(name) if not file.startswith((".", "_"))]
-            names = _names_after(None if write.overwrite else max(there, default=None), len(some))
+            existing = [file for file in folder.names(name) if not file.startswith((".", "_"))]
+            names = _names_after(None if write.overwrite else max(existing, default=None), len(some))
             placed = dict(zip((one.file for one in some), names, strict=True))
-            result.append(Change(name, placed, there if write.overwrite else ()))
+            result.append(Change(name, placed, existing if write.overwrite else ()))
         return result
 
     jobs.commit(folder, job, changes, once)

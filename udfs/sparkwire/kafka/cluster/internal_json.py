@@ -217,11 +217,11 @@ def _with_members(column: pa.Array, groups: npt.NDArray[np.bool_]) -> pa.Array:
     data = pa.array([base64.b64decode(member[part]) for member, part in embedded], pa.binary())
     numbers = np.array([_MEMBER_PARTS.index(part) for _, part in embedded], np.int64)
     spans = spans_of(data)
-    there = spans.sizes >= VERSION_SIZE
+    has_version = spans.sizes >= VERSION_SIZE
     read = _texts(
         spans,
         spans.starts + VERSION_SIZE,
-        there,
+        has_version,
         np.full(len(data), _EMBEDDED, np.int64),
         numbers,
         versions_of(spans),

@@ -115,10 +115,10 @@ class Side(NamedTuple):
         cls, reader: MessageReader, spans: Spans, numbers: Ints, versions: Ints, read: npt.NDArray[np.bool_]
     ) -> Side:
         """The messages of these numbers and versions, in rows where ``read`` is true."""
-        there = read & (spans.sizes >= VERSION_SIZE)
-        which = np.where(there, reader.which(0, numbers, versions), -1)
+        has_version = read & (spans.sizes >= VERSION_SIZE)
+        which = np.where(has_version, reader.which(0, numbers, versions), -1)
         messages = reader.read(spans.data, spans.starts + VERSION_SIZE, spans.starts + spans.sizes, which)
-        messages.errors[there & (which < 0)] = BAD_MAGIC
+        messages.errors[has_version & (which < 0)] = BAD_MAGIC
         messages.errors[read & (spans.sizes >= 0) & (spans.sizes < VERSION_SIZE)] = TRUNCATED
         return cls(reader, messages)
 

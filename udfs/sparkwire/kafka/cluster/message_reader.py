@@ -102,11 +102,13 @@ class MessageVersion:
             return None, wrong.error
 
     def _structure(self, fields: Iterable[DefinedField], path: str, nullable: bool) -> Read:
-        there = [field for field in fields if self._version in field.versions]
-        plain = [(f.name, self._field(f, path)) for f in there if self._version not in f.tagged]
+        of_version = [field for field in fields if self._version in field.versions]
+        plain = [(f.name, self._field(f, path)) for f in of_version if self._version not in f.tagged]
         # A selection of a few fields never includes tags.
         tagged = (
-            {} if self._paths else {f.tag: (f.name, self._field(f, path)) for f in there if self._version in f.tagged}
+            {}
+            if self._paths
+            else {f.tag: (f.name, self._field(f, path)) for f in of_version if self._version in f.tagged}
         )
         flexible = self._flexible
 

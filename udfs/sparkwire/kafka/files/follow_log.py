@@ -102,8 +102,8 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 return self._readable(name, partition, None, None)
             end = self._readable(name, partition, at, begin)
             place = ResumePosition(len(log) - 1, end.position)
-            there = end.file == log[-1].file.basename and end.next == begin.next
-            return begin if there and not list(_spans(partition, at, place)) else end
+            is_unchanged = end.file == log[-1].file.basename and end.next == begin.next
+            return begin if is_unchanged and not list(_spans(partition, at, place)) else end
 
     def _joining(self, name: str, partition: OpenPartition) -> LogOffset:
         """The end of a new log, with its start."""

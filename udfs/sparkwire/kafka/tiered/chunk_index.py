@@ -79,8 +79,8 @@ def chunks_of(index: Mapping[str, Any], compressed: bool, encrypted: bool, store
         if not encrypted:
             return plain_chunks(min(size, stored), size <= stored)
     ends = np.cumsum(sizes.listed)
-    there = int(np.searchsorted(ends - sizes.listed, stored, "left"))
-    return Chunks(original, min(size, there * original), ends[:there], compressed, sizes.total <= stored)
+    existing = int(np.searchsorted(ends - sizes.listed, stored, "left"))
+    return Chunks(original, min(size, existing * original), ends[:existing], compressed, sizes.total <= stored)
 
 
 def plain_chunks(size: int, is_whole: bool = True) -> Chunks:
