@@ -273,7 +273,7 @@ def test_wrong_arguments(spark: SparkSession, messages: DataFrame) -> None:
     with pytest.raises(ValueError, match=there):
         sparkwire.changes(messages, format="datahub", table="x.y")
     none = messages.where("false")
-    with pytest.raises(ValueError, match=r"the messages have no table x\.y, or any other: give columns"):
+    with pytest.raises(ValueError, match=r"the messages have no table x\.y, or any other: pass columns"):
         rows(none, table="x.y")
     with pytest.raises(ValueError, match=r"rows takes the types LONG, DOUBLE.*; column id has 'BIGINT'"):
         rows(messages, table="t", columns={"id": "BIGINT"})

@@ -79,7 +79,7 @@ def test_references_to_other_subjects(id: str) -> None:
     references = {"point.json": POINT, "people.json": {"definitions": {"one": {"type": "integer"}}}}
     given = order if id else {key: value for key, value in order.items() if key != "$id"}
     assert of(given, references=references) == pa.struct([("at", POINT_TYPE), ("by", pa.int64())])
-    with pytest.raises(RegistryError, match=r"^schema 0 refers to (http://shop/)?point.json, which is not there$"):
+    with pytest.raises(RegistryError, match=r"^schema 0 refers to (http://shop/)?point.json, which does not exist$"):
         of(given)
 
 
@@ -103,10 +103,10 @@ def test_the_error_names_an_invalid_schema(schema: Any) -> None:
 
 def test_a_schema_without_columns_is_rejected() -> None:
     for schema in ({"type": "string"}, {"type": "object"}, True, {"type": "array", "items": POINT}):
-        with pytest.raises(ValueError, match=r"^schema 0 is not of objects with properties"):
+        with pytest.raises(ValueError, match=r"^schema 0 does not describe objects with properties"):
             of(schema)
-    with pytest.raises(ValueError, match=r"^schema 7 is no JSON Schema: "):
+    with pytest.raises(ValueError, match=r"^schema 7 is not a JSON Schema: "):
         row_type([Registered("{", "schema 7", "JSON")])
     deep = '{"properties": {"a": ' * 5000 + "true" + "}}" * 5000
-    with pytest.raises(ValueError, match=r"^schema 7 is no JSON Schema: "):
+    with pytest.raises(ValueError, match=r"^schema 7 is not a JSON Schema: "):
         row_type([Registered(deep, "schema 7", "JSON")])

@@ -40,11 +40,11 @@ def test_a_file_and_its_imports() -> None:
 
 
 def test_the_error_names_an_invalid_file() -> None:
-    with pytest.raises(ValueError, match=r"^schema 7 of the registry is no Protobuf: geo/city.proto: File not found"):
+    with pytest.raises(ValueError, match=r"^schema 7 of the registry is not Protobuf: geo/city.proto: File not found"):
         compiled(registered(ORDER))
-    with pytest.raises(ValueError, match=r"^schema 7 of the registry is no Protobuf: registered.proto:1:1: Expected"):
+    with pytest.raises(ValueError, match=r"^schema 7 of the registry is not Protobuf: registered.proto:1:1: Expected"):
         compiled(registered("what"))
-    with pytest.raises(ValueError, match=r"refers to \.\./out\.proto, which is no path of an import$"):
+    with pytest.raises(ValueError, match=r"refers to \.\./out\.proto, which is not the path of an import$"):
         compiled(registered(CITY, **{"..__out": CITY}))
 
 

@@ -39,7 +39,7 @@ def test_texts_are_messages_too(spark: SparkSession) -> None:
 def test_errors(spark: SparkSession) -> None:
     messages = spark.createDataFrame([(message(),)], "value BINARY")
     rows = sparkwire.debezium.rows
-    with pytest.raises(ValueError, match="no message declares the columns of the table orders: give columns"):
+    with pytest.raises(ValueError, match="no message declares the columns of the table orders: pass columns"):
         rows(messages, table="orders")
     with pytest.raises(ValueError, match="column id: 'TIMESTAMP' does not say how the value is written"):
         rows(messages, table="orders", columns={"id": "TIMESTAMP"})

@@ -274,5 +274,5 @@ def test_a_registry_of_given_schemas(spark: SparkSession) -> None:
 def test_a_column_whose_schemas_are_of_another_type(spark: SparkSession, server: RegistryServer) -> None:
     server.register("shapes-value", '{"type": "object"}', "JSON")
     df = spark.createDataFrame([(1, b"\0\0\0\0\1{}")], SCHEMA)
-    with pytest.raises(ValueError, match=r"is of type JSON, and avro.rows reads AVRO: take registry.rows$"):
+    with pytest.raises(ValueError, match=r"is of type JSON, but avro.rows reads AVRO: use registry.rows$"):
         avro.rows(df, "value", Registry.http(server.url))

@@ -39,7 +39,7 @@ class SchemaSource:
         some = {key: one for key, one in registered.items() if one.type == AVRO}
         if registered and not some:
             one = next(iter(registered.values()))
-            raise ValueError(f"{one.title} is of type {one.type}, and avro.rows reads {AVRO}: take registry.rows")
+            raise ValueError(f"{one.title} is of type {one.type}, but avro.rows reads {AVRO}: use registry.rows")
         schemas = schemas_of_registered(some)
         if schemas.unreadable and not schemas.texts:
             raise SchemaError(next(iter(schemas.unreadable.values())))

@@ -271,7 +271,7 @@ class _Reader:
         if short not in _NAMES:
             short = word.upper()
         if short in _AMBIGUOUS:
-            raise ValueError(f"{self.text!r} does not say how the value is written: give {_AMBIGUOUS[short]}")
+            raise ValueError(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]}")
         short = _SQL_WORDS.get(short, short)
         if short in _PLAIN:
             return Type(short)
@@ -285,9 +285,7 @@ class _Reader:
         if short == "Bits":
             return Type("bytes", short, tuple(self.arguments(1)))
         known = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "DECIMAL(p,s)", "Bits(n)"))
-        raise ValueError(
-            f"{self.text!r} is no type of a column: give one of {known}, array<>, map<,> or struct<name:…>"
-        )
+        raise ValueError(f"{self.text!r} is no type of a column: use one of {known}, array<>, map<,> or struct<name:…>")
 
     def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
         self.expect("<")

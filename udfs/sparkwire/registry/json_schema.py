@@ -49,11 +49,11 @@ def _object(schema: Registered) -> pa.StructType:
         resources = resources.with_resource(base, Resource.from_contents(main, DRAFT7))
         schema_type = _type({"$ref": base}, resources.resolver(base), ())
     except exceptions.Unresolvable as error:
-        raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which is not there") from None
+        raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which does not exist") from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise ValueError(f"{schema.title} is no JSON Schema: {error}") from None
+        raise ValueError(f"{schema.title} is not a JSON Schema: {error}") from None
     if not pa.types.is_struct(schema_type):
-        raise ValueError(f"{schema.title} is not of objects with properties, which the columns would be")
+        raise ValueError(f"{schema.title} does not describe objects with properties, which become columns")
     return schema_type
 
 

@@ -62,7 +62,7 @@ def merged_directory(spark: SparkSession, path: str) -> DataFrame:
 def _check(before: Mapping[str, Any], table: ChangedTable, path: str) -> None:
     if before["keys"] != table.keys:
         raise ValueError(
-            f"{path} has the key {', '.join(before['keys'])}, and the changes have {', '.join(table.keys)}: give its keys, "
+            f"{path} has the key {', '.join(before['keys'])}, and the changes have {', '.join(table.keys)}: pass its keys, "
             "or name another target"
         )
 

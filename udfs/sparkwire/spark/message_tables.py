@@ -40,5 +40,5 @@ def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:
     """The error for a table without known columns: the messages are of other tables, or do not declare columns."""
     tables = message_tables(messages, format)
     if table_of(table).name in {table_of(name).name for name in tables}:
-        return ValueError(f"no message declares the columns of the table {table}: give columns")
+        return ValueError(f"no message declares the columns of the table {table}: pass columns")
     return unknown_table(table, tables, "the messages")

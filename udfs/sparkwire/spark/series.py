@@ -218,7 +218,7 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
     if place.zone is None:
         raise ValueError(
             f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes a clock's reading without "
-            "its time zone: set spark.sql.session.timeZone, or give the field in ms or ns instead"
+            "its time zone: set spark.sql.session.timeZone, or pass the field in ms or ns instead"
         )
     read = clock.cast(pa.timestamp("us"), safe=False).to_pandas()
     instants = pa.Array.from_pandas(read.dt.tz_localize(place.zone, ambiguous="NaT", nonexistent="NaT"))
@@ -227,6 +227,6 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
         raise ValueError(
             f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes "
             f"{clock.filter(lost)[0].as_py()}, which clocks in {place.zone} show twice or never: "
-            "set spark.sql.session.timeZone to UTC, or give the field in ms or ns instead"
+            "set spark.sql.session.timeZone to UTC, or pass the field in ms or ns instead"
         )
     return instants.cast(utc)

@@ -60,7 +60,7 @@ def udf(name: str, interface: Interface) -> Any:
     if interface != "arrow":
         raise ValueError(f"interface is 'arrow' or 'pandas', got {interface!r}")
     if not hasattr(F, "arrow_udf"):
-        raise ValueError("interface 'arrow' needs PySpark 4.1 or later: take 'pandas'")
+        raise ValueError("interface 'arrow' needs PySpark 4.1 or later: use 'pandas'")
     return F.arrow_udf(Call(name), returns)
 
 

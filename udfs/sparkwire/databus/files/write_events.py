@@ -143,7 +143,7 @@ def _by_stream(write: EventsWrite, batch: pa.RecordBatch) -> Iterator[tuple[str,
     for code, name in enumerate(names.dictionary.to_pylist()):
         yield _stream_of(name), events.filter(pc.equal(names.indices, code))
     if names.null_count:
-        raise ValueError(f"{NAME} cannot write a row whose stream is NULL: give the option stream")
+        raise ValueError(f"{NAME} cannot write a row whose stream is NULL: pass the option stream")
 
 
 def _stream_of(name: str) -> str:

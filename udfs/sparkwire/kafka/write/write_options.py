@@ -190,7 +190,7 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
         raise ValueError(f"{NAME} needs path: the directory to write partitions to")
     for name in ("topic", "partition"):
         if (name in names) == (o[name] is not None):
-            raise ValueError(f"{NAME} takes {name} as a column or as an option: give one of them")
+            raise ValueError(f"{NAME} takes {name} as a column or as an option: pass one of them")
     kept = o["offsets"] or (KEEP if "offset" in names else None)
     if kept is None or (kept == KEEP and "offset" not in names):
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")

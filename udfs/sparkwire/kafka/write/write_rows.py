@@ -116,7 +116,7 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
         if name in given:
             is_mark = pc.and_(given[name].is_valid(), pc.equal(rows.column("timestamp"), NO_TIMESTAMP))
             _reject_first(
-                rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, Kafka's mark for none: give NULL for none"
+                rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, which means none in Kafka: use NULL for none"
             )
     headers = rows.column("headers")
     if headers.flatten().flatten()[0].null_count:
