@@ -17,7 +17,7 @@ from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, int64, kernel
 from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE
 from sparkwire.kernels.varint import varint, varlong
 
-UNDECIDED: Final = "bytes are missing to tell"
+UNDECIDED: Final = "undecided, because bytes are missing"
 """the verdict on a checksum whose span is not complete"""
 
 _KINDS: Final[tuple[Crc, ...]] = ("crc32", "crc32c", "crc32_raw")
