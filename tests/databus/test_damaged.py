@@ -116,7 +116,7 @@ def expected_difference(record: Damaged) -> tuple[str, str, str | None] | None:
     if data[0] not in (0, 2):
         return "an unknown version", "ERR", "BAD_MAGIC"
     if java["kind"] == "wrongOrder":
-        return "not the byte order that Java was configured with", "OK", None
+        return "a byte order other than the one configured in Java", "OK", None
     if data[0] == 2 and len(data) >= 45:
         order: Literal["big", "little"] = "big" if java["order"] == "BIG_ENDIAN" else "little"
         magic, header_length, length = (int.from_bytes(data[at : at + 4], order, signed=True) for at in (1, 5, 17))
