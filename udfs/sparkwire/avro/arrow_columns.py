@@ -30,7 +30,7 @@ _SPARE: Final = 1 << 26  # [bytes] upper limit of the initial buffers beyond the
 
 
 _MAX_NAMED: Final = 5
-"""how many fields a row's error names at most"""
+"""maximum number of fields in the error of a row"""
 
 
 class ColumnPlan(NamedTuple):

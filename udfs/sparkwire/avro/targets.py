@@ -30,7 +30,7 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
 MAX_COLUMNS: Final = 50_000
-"""upper limit, because a short schema can use its records so often that the columns exceed any memory"""
+"""upper limit: a short schema can use its records so often that the columns exceed any memory"""
 
 _SCALARS: Final = {
     "boolean": pa.bool_(),

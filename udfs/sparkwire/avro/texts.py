@@ -22,7 +22,7 @@ _PLAIN_SCALE: Final = 6
 NO_SCALE: Final = -1
 """marks a missing decimal"""
 _MAX_DIGITS: Final = 4000
-"""the most digits that Python converts to a text"""
+"""maximum number of digits that Python converts to a text"""
 _PLAIN: Final = (1e-3, 1e7)
 """the range that Java writes without an exponent"""
 

@@ -26,7 +26,7 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
 
 MAX_IDS: Final = 1000
-"""the most ids to fetch from a registry at once; a column with more ids contains other data than messages"""
+"""maximum number of ids to fetch from a registry at once; a column with more ids contains other data than messages"""
 _UNREAD: Final = Schema("fixed")
 """replaces a schema that is not read: it matches no record"""
 
@@ -207,7 +207,7 @@ def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) 
 
 
 def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
-    """ValueError if a folder has types other than the reader's: one table cannot hold them."""
+    """Raise ValueError if a folder has types other than the reader's, because one table cannot hold them."""
     reader = parse(reader_schema)
     others = {type_name(writer): None for writer in schemas.parsed() if not matches(writer, reader)}
     if others:

@@ -61,7 +61,7 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
 
 
 def with_dicts(value: Any, type: pa.DataType) -> Any:
-    """A value as Arrow has it in Python, with each map as a dict: of a key twice the last value counts."""
+    """A value as Arrow has it in Python, with each map as a dict. If a key occurs twice, the last value counts."""
     if value is None:
         return None
     if pa.types.is_map(type):

@@ -33,7 +33,7 @@ from sparkwire.base.sqltype import TIMESTAMP
 
 LOCAL: Final = pa.timestamp("us")
 DIGITS: Final = 38
-"""the most digits of Spark's decimals"""
+"""maximum number of digits of Spark's decimals"""
 
 _PLAIN: Final = {
     "int8": pa.int8(),

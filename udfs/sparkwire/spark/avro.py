@@ -85,7 +85,7 @@ def rows(
     if reader_schema is not None and isinstance(schemas, str | Path):
         check_one_type(messages.registry.schemas(()), reader_schema)
     read = messages.reader(reader_schema)
-    new_columns = _with_remarks(messages, read, [], [_SCHEMA_ID, _ERROR])
+    new_columns = _new_columns(messages, read, [], [_SCHEMA_ID, _ERROR])
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
@@ -115,15 +115,18 @@ def rows_by_type(
     return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
 
 
-def _with_remarks(
+def _new_columns(
     messages: PayloadColumn, read: RowsReader | LiveReader, before: list[pa.Field], after: list[pa.Field]
 ) -> StructType:
-    """A reader's columns between ``before`` and ``after``. If names collide, the DataFrame's columns keep theirs, then these."""
+    """A reader's columns, between ``before`` and ``after``.
+
+    If names collide, the DataFrame's columns keep theirs, then ``before`` and ``after``. The reader's columns get new names.
+    """
     kept = messages.other_names
     names = distinct_names([field.name for field in (*before, *after)], kept)
-    remarks = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
+    added = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
     fields = read.fields_renamed([*kept, *names])
-    return from_arrow_schema(pa.schema([*remarks[: len(before)], *fields, *remarks[len(before) :]]))
+    return from_arrow_schema(pa.schema([*added[: len(before)], *fields, *added[len(before) :]]))
 
 
 def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> DataFrame:
@@ -136,7 +139,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
         fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in messages)))
         return chosen_rows, [*fields, errors]
 
-    new_columns = _with_remarks(messages, read, [], [_ERROR])
+    new_columns = _new_columns(messages, read, [], [_ERROR])
     keep_payload = keep_payload and not is_name_in(messages.column, new_columns.names)
     return messages.map_rows(new_columns, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
@@ -173,7 +176,7 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
         fields, errors = read.rows(of_events(chosen))
         return chosen_rows, [*_described(chosen), *fields, errors]
 
-    new_columns = _with_remarks(events, read, _DESCRIPTION, [_ERROR])
+    new_columns = _new_columns(events, read, _DESCRIPTION, [_ERROR])
     return events.map_rows(new_columns, take, keep_payload=False)
 
 
