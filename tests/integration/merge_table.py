@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
@@ -100,7 +101,9 @@ def main(kind: str, directory: str) -> None:
     stream(spark, directory)
     grown(spark)
     more(spark, kind)
+    late(spark)
     conflict(spark, Path(directory))
+    lost(spark)
     spark.stop()
 
 
@@ -120,6 +123,8 @@ def stream(spark: SparkSession, directory: str) -> None:
         assert query is not None
         query.awaitTermination()
     say("streamed", sparkwire.merged(spark, "shop.streamed"))
+    deletes = spark.table("shop.streamed__deleted").select("shop", "id", "_order_")
+    print(json.dumps(["stored twice", deletes.count() - deletes.distinct().count()]), flush=True)
 
 
 def grown(spark: SparkSession) -> None:
@@ -151,6 +156,36 @@ def more(spark: SparkSession, kind: str) -> None:
             sparkwire.merge(changes, target, "id")
         except ValueError as error:
             print(json.dumps(["rejected", str(error)]), flush=True)
+
+
+def late(spark: SparkSession) -> None:
+    """A change from before a delete, and one from after it, where orders are times or have parts."""
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    for order in ("timestamp_seconds(n)", "struct(n AS scn, 'f' AS file)"):
+        target = f"shop.late_{order.partition('(')[0]}"
+        for op, n in (("INSERT", 10), ("DELETE", 20), ("UPDATE", 15), ("DELETE", 20), ("TRUNCATE", 12), ("INSERT", 25)):
+            row = spark.createDataFrame([(op, n, n)], "_op_ STRING, n INT, v INT").withColumn("_order_", F.expr(order))
+            sparkwire.merge(row.withColumn("id", F.lit("k")).drop("n"), target, "id")
+            values = [row["v"] for row in sparkwire.merged(spark, target).collect()]
+            print(json.dumps(["late", op, n, values]), flush=True)
+    spark.conf.unset("spark.sql.session.timeZone")
+
+
+def lost(spark: SparkSession) -> None:
+    """The rows that merge keeps are lost before its MERGE, as with a worker: it begins again."""
+    changes = spark.createDataFrame([("UPDATE", 11, 1, 11)], "_op_ STRING, _order_ BIGINT, id INT, v BIGINT")
+    commit, losses = merge_table._run, iter([True, False])
+
+    def losing(*arguments: Any) -> None:
+        if next(losses):
+            for rows in spark.sparkContext._jsc.getPersistentRDDs().values():
+                rows.unpersist(True)
+        commit(*arguments)
+
+    with mock.patch.object(merge_table, "_run", losing):
+        sparkwire.merge(changes, "shop.wide", "id")
+    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v").collect()
+    print(json.dumps(["after a loss", [list(row) for row in rows], list(losses)]), flush=True)
 
 
 def conflict(spark: SparkSession, directory: Path) -> None:

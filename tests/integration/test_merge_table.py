@@ -14,6 +14,11 @@ TWO = "the changes are of two tables, t and u: filter them by _table_, or name t
 
 CONFLICT = "another job writes to shop.wide: only one merge at a time may write to a table. Run this merge again"
 
+LATE = [
+    ["INSERT", 10, [10]], ["DELETE", 20, []], ["UPDATE", 15, []], ["DELETE", 20, []], ["TRUNCATE", 12, []], ["INSERT", 25, [25]],
+]  # fmt: skip
+"""a change, its order, and the values in the table after it"""
+
 
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
@@ -23,10 +28,13 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["shuffled", plain(shuffled().table)],
         ["kept", plain(lacking().table)],
         ["streamed", plain(lacking().table)],
+        ["stored twice", 0],
         ["grown", [[1, 1, "x"], [3, 3, None]]],
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
         ["rejected", "shop.other is not a table of merge, because it has no column _order_: name another target"],
         ["rejected", TWO],
+        *(["late", *step] for step in LATE * 2),
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],
+        ["after a loss", [[1, 11], [2, 3]], []],
     ]

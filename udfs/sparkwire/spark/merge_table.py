@@ -3,6 +3,9 @@
 A change is applied only if its order is greater than the row's, so a repeated batch changes nothing. A second table,
 ``…__deleted``, has the deleted rows with their order, so that late changes do not restore them. It is written first: a merge that
 stops between the two writes has not deleted anything yet, and can run again.
+
+The last rows of the batch are computed once and stored. Facts about them (`TableFacts`) determine which further steps run. Of the
+table of deleted rows, only those from the batch's least order on are read. For a stream in order, these are none.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.errors import PySparkException, PySparkNotImplementedError
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.base.sqltype import sql_string
@@ -23,7 +26,7 @@ from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
-from sparkwire.spark.merge_facts import BatchFacts, literal
+from sparkwire.spark.merge_facts import NEW, TableFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 _BESIDE: Final = "__deleted"
@@ -32,7 +35,10 @@ _SOURCE: Final = "sparkwire.source"
 _CONFLICT: Final = re.compile(
     r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|conflicting (files|deletes)"
 )
+_LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
+_ATTEMPTS: Final = 3
 _GROUP_FILTER: Final = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
+_DELTA_STORES_SOURCE: Final = "spark.databricks.delta.merge.materializeSource"
 _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
@@ -123,75 +129,132 @@ class TableTarget(NamedTuple):
 
 def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
     """Merge one batch."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _merge_once(changes, table, target, keep)
+        except Exception as error:  # PySpark has no class for most of the connectors' exceptions
+            if _CONFLICT.search(str(error)):
+                raise WriteConflictError(
+                    f"another job writes to {target.name}: only one merge at a time may write to a table. Run this merge again"
+                ) from error
+            if not _LOST.search(str(error)) or attempt == _ATTEMPTS:
+                raise
+        else:
+            return
+
+
+def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
     spark = changes.sparkSession
     schema = stored_schema(table, keep)
     if exists := target.exists(spark):
         schema = target.agree(spark, schema, table.keys)
+    source = target.source(spark) if exists else None
     changes, table = aligned(changes, table, schema)
     steps = events(changes, table)
-    last = latest(steps, table).persist()
+    rows = _materialised(_last(steps, table))
+    facts = TableFacts.of(rows, table, source)
+    gone = None if facts.least is None else _gone_since(spark, target.beside, facts.least, schema[ORDER].dataType)
+    if gone is not None:
+        rows = _materialised(_with_known(rows, gone, table))
+        facts = TableFacts.of(rows, table, source)
+    if facts.least is None:
+        return
+    if not exists:
+        target.agree(spark, schema, table.keys)
+        target.note_source(spark, facts.name)
+    if facts.lacking or (facts.silent and table.may_lack_values):
+        rows = _materialised(_with_values(steps, rows, table, target, schema))
+    if facts.new_truncates or (facts.new_deletes and not keep):
+        _remember(rows, table, schema, target.beside, keep)
+    _merge(rows, table, schema, target, facts, keep)
+
+
+def _materialised(rows: DataFrame) -> DataFrame:
+    """Compute and store the rows, so that every read returns the same ones. If a worker is lost, a query over them fails."""
     try:
-        facts = BatchFacts.of(last, target.source(spark) if exists else None)
-        if not facts.rows:
-            return
-        if not exists:
-            target.agree(spark, schema, table.keys)
-            target.note_source(spark, facts.name)
-        if facts.lacking or (facts.silent and table.may_lack_values):
-            if target.beside.exists(spark):  # it may also lack the new columns
-                target.beside.agree(spark, _beside_schema(schema), [])
-            steps = _with_stored(steps, last, table, target, spark)
-            rows = with_history(steps, table, latest(steps, table)).persist()
-        else:
-            rows = last
-        try:
-            _merge(rows, table, schema, target, facts, keep)
-        finally:
-            rows.unpersist()
-    except Exception as error:  # PySpark has no class for most of the connectors' exceptions
-        if _CONFLICT.search(str(error)):
-            raise WriteConflictError(
-                f"another job writes to {target.name}: only one merge at a time may write to a table. Run this merge again"
-            ) from error
-        raise
-    finally:
-        last.unpersist()
+        return rows.localCheckpoint()
+    except PySparkNotImplementedError as error:
+        raise NotImplementedError("merge into a table on Spark Connect needs Spark 4.0 or later") from error
 
 
-def _with_stored(
-    steps: DataFrame, last: DataFrame, table: ChangedTable, target: TableTarget, spark: SparkSession
+def _last(steps: DataFrame, table: ChangedTable) -> DataFrame:
+    """The last rows of the batch. ``known_at`` is the order of a stored delete or TRUNCATE; see `_with_known`."""
+    last = latest(steps, table)
+    known_at = F.lit(None).cast(table.schema[ORDER].dataType).alias("known_at")
+    return last.select(*(name for name in last.columns if name != "row"), known_at, *_values(table))
+
+
+def _values(table: ChangedTable) -> list[Column]:
+    """The columns of a row that are not part of the key."""
+    return [F.col("row")[f"c{k}"].alias(f"c{k}") for k, name in enumerate(table.columns) if name not in table.keys]
+
+
+def _gone_since(spark: SparkSession, beside: TableTarget, least: Any, order: DataType) -> DataFrame | None:
+    """The stored deletes and TRUNCATEs with the order ``least`` or a greater one; None if there are none.
+
+    For a stream in order there are none, and the table finds that out without reading its files.
+    """
+    if not beside.exists(spark):
+        return None
+    gone = spark.table(beside.name)
+    if isinstance(order, StructType) and least[0] is not None:  # tables have statistics only of the fields
+        first = order[0]
+        gone = gone.where(f"{ORDER}.{quoted(first.name)} >= {literal(least[0], first.dataType)}")
+    gone = gone.where(f"{ORDER} >= {literal(least, order)}")
+    return None if gone.isEmpty() else gone
+
+
+def _with_known(rows: DataFrame, gone: DataFrame, table: ChangedTable) -> DataFrame:
+    """The last rows with ``known_at``, without the late rows: those from before a stored delete or TRUNCATE."""
+    truncated = gone.where(_TRUNCATE).agg(F.max(ORDER).alias("truncated"))
+    of = [f"of_{name}" for name in table.key_names()]
+    deleted = (
+        gone.where(f"NOT {_TRUNCATE}")
+        .groupBy(*(F.col(quoted(key)).alias(name) for key, name in zip(table.keys, of, strict=True)))
+        .agg(F.max(ORDER).alias("deleted"))
+    )
+    same = ~F.col("is_truncate")
+    for name, other in zip(table.key_names(), of, strict=True):
+        same = same & F.col(name).eqNullSafe(F.col(other))
+    known = F.when(F.col("is_truncate"), F.col("truncated")).otherwise(F.col("deleted"))
+    joined = rows.join(deleted, same, "left").crossJoin(F.broadcast(truncated)).withColumn("known_at", known)
+    late = "live AND known_at > at OR NOT is_truncate AND truncated >= at"
+    return joined.where(f"NOT coalesce({late}, FALSE)").select(rows.columns)
+
+
+def _with_values(
+    steps: DataFrame, rows: DataFrame, table: ChangedTable, target: TableTarget, schema: StructType
 ) -> DataFrame:
-    """The changes, and the stored rows of their keys as earlier changes."""
-    keys = last.where("NOT is_truncate").select(*(F.col(name).alias(f"of_{name}") for name in table.key_names()))
+    """The last rows with all their values, from the changes and the stored rows of their keys."""
+    spark, names = rows.sparkSession, [*table.key_names(), "is_truncate"]
+    keys = rows.select(*(F.col(name).alias(f"of_{name}") for name in names), "known_at")
     for stored, there in ((target, True), (target.beside, False)):
         if not stored.exists(spark):
             continue
+        if not there:  # it may also lack the new columns
+            stored.agree(spark, _beside_schema(schema), [])
         df = spark.table(stored.name)
         live = ~F.col(DELETED) if DELETED in df.columns else F.lit(there)
-        same = F.lit(True)
+        same = ~F.col("of_is_truncate")
         for key, name in zip(table.keys, table.key_names(), strict=True):
             same = same & F.col(quoted(key)).eqNullSafe(F.col(f"of_{name}"))
         df = df.where(f"NOT {_TRUNCATE}") if not there else df
         steps = steps.unionByName(stored_steps(df.join(keys, same, "left_semi"), table, None, live))
-    return steps
+    same = F.lit(True)
+    for name in names:
+        same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
+    full = with_history(steps, table, latest(steps, table)).join(keys, same)
+    return full.select(*names, "at", "live", "time", "known_at", *_values(table))
 
 
 def _merge(
-    rows: DataFrame, table: ChangedTable, schema: StructType, target: TableTarget, facts: BatchFacts, keep: bool
+    rows: DataFrame, table: ChangedTable, schema: StructType, target: TableTarget, facts: TableFacts, keep: bool
 ) -> None:
-    spark, order = rows.sparkSession, schema[ORDER].dataType
-    if facts.truncated is not None or (facts.deleted and not keep):
-        _remember(rows, table, schema, target.beside, keep)
+    end = None if facts.truncated is None else literal(facts.truncated, schema[ORDER].dataType)
     changed = rows.where("NOT is_truncate")
-    if facts.truncated is not None:
-        changed = changed.where(f"at > {literal(facts.truncated, order)}")
-    if target.beside.exists(spark):
-        gone = spark.table(target.beside.name)
-        changed = changed if keep else _without_late(changed, table, gone)
-        truncated = gone.where(_TRUNCATE).agg(F.max(ORDER).alias("truncated"))
-        changed = changed.crossJoin(F.broadcast(truncated)).where("truncated IS NULL OR at > truncated")
-    places = {name: f"s.row.c{k}" for k, name in enumerate(table.columns)}
-    places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
+    if end is not None:
+        changed = changed.where(f"at > {end}")
+    places = {name: f"s.{column}" for name, column in _places(table).items()}
     places |= {ORDER: "s.at", TIME: "s.time"} | ({DELETED: "NOT s.live"} if keep else {})
     newer = f"(t.{ORDER} IS NULL OR s.at > t.{ORDER})"
     deletes = f"UPDATE SET {DELETED} = TRUE, {ORDER} = s.at, {TIME} = s.time" if keep else "DELETE"
@@ -203,27 +266,42 @@ def _merge(
         f"WHEN MATCHED AND s.live AND {returns} THEN UPDATE SET {pairs}",
         f"WHEN NOT MATCHED {'' if keep else 'AND s.live '}THEN INSERT {inserted}",
     ]
-    if facts.truncated is not None:
-        end = literal(facts.truncated, order)
+    if end is not None:
         ended = f"UPDATE SET {DELETED} = TRUE" if keep else "DELETE"
         clauses.append(
             f"WHEN NOT MATCHED BY SOURCE AND t.{ORDER} < {end} {f'AND NOT t.{DELETED} ' if keep else ''}THEN {ended}"
         )
-    _run(changed, target, table, clauses)
+    _run(changed, target, _condition(table, facts), clauses)
+
+
+def _places(table: ChangedTable) -> dict[str, str]:
+    """The columns of the table with their names in the last rows."""
+    keys = dict(zip(table.keys, table.key_names(), strict=True))
+    return {name: keys.get(name, f"c{k}") for k, name in enumerate(table.columns)}
+
+
+def _condition(table: ChangedTable, facts: TableFacts) -> str:
+    """The condition of the MERGE: equal keys. The range of the keys lets the table skip files."""
+    operator = "<=>" if facts.null_keys else "="
+    parts = []
+    for key, name, bounds in zip(table.keys, table.key_names(), facts.bounds, strict=True):
+        parts.append(f"t.{quoted(key)} {operator} s.{name}")
+        if bounds and bounds[0] is not None and not facts.null_keys:
+            least, greatest = (literal(bound, table.schema[key].dataType) for bound in bounds)
+            parts.append(f"t.{quoted(key)} BETWEEN {least} AND {greatest}")
+    return " AND ".join(parts)
 
 
 def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool) -> None:
-    """Store the deleted rows, and the last TRUNCATE."""
-    spark = rows.sparkSession
-    beside.agree(spark, _beside_schema(schema), [])
-    gone = rows.where("is_truncate" if keep else "NOT live")
-    places = {name: f"CASE WHEN s.has_values THEN s.row.c{k} END" for k, name in enumerate(table.columns)}
-    places |= {name: f"s.{alias}" for name, alias in zip(table.keys, table.key_names(), strict=True)}
-    places |= {ORDER: "s.at", TIME: "s.time", _TRUNCATE: "s.is_truncate"}
-    insert = f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(quoted, places))}) VALUES ({', '.join(places.values())})"
-    gone = gone.withColumn("has_values", F.lit(table.may_lack_values))
-    # Without an update clause, this is an append in one pass: a newer delete is stored in addition to the older one.
-    _run(gone, beside, table, [insert], f" AND t.{_TRUNCATE} = s.is_truncate AND t.{ORDER} >= s.at")
+    """Store the deletes and the last TRUNCATE, unless they are already stored."""
+    stored = beside.agree(rows.sparkSession, _beside_schema(schema), [])
+    columns = {
+        name: F.col(column) for name, column in _places(table).items() if name in table.keys or table.may_lack_values
+    }
+    columns |= {ORDER: F.col("at"), TIME: F.col("time"), _TRUNCATE: F.col("is_truncate")}
+    new = rows.where(NEW).where("is_truncate" if keep else "TRUE")
+    values = (columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in stored)
+    new.select(*values).writeTo(beside.name).append()
 
 
 def _beside_schema(schema: StructType) -> StructType:
@@ -231,41 +309,30 @@ def _beside_schema(schema: StructType) -> StructType:
     return StructType([*(field for field in schema if field.name != DELETED), StructField(_TRUNCATE, BooleanType())])
 
 
-def _without_late(rows: DataFrame, table: ChangedTable, deleted: DataFrame) -> DataFrame:
-    """Leave out rows that were deleted after their last change."""
-    gone = deleted.where(f"NOT {_TRUNCATE}").select(
-        *(F.col(quoted(key)).alias(f"of_{name}") for key, name in zip(table.keys, table.key_names(), strict=True)),
-        F.col(ORDER).alias("gone_at"),
-    )
-    late = F.col("live") & (F.col("gone_at") > F.col("at"))
-    for name in table.key_names():
-        late = late & F.col(name).eqNullSafe(F.col(f"of_{name}"))
-    return rows.join(gone, late, "left_anti")
-
-
-def _run(source: DataFrame, target: TableTarget, table: ChangedTable, clauses: Sequence[str], also: str = "") -> None:
+def _run(source: DataFrame, target: TableTarget, condition: str, clauses: Sequence[str]) -> None:
     spark, view = source.sparkSession, f"sparkwire_merge_{uuid.uuid4().hex}"
-    same = " AND ".join(f"t.{quoted(k)} <=> s.{name}" for k, name in zip(table.keys, table.key_names(), strict=True))
     source.createOrReplaceTempView(view)
     try:
-        with _without_group_filter(spark):
-            spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {same}{also} {' '.join(clauses)}")
+        with _settings(spark):
+            spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {condition} {' '.join(clauses)}")
     finally:
         spark.catalog.dropTempView(view)
 
 
 @contextmanager
-def _without_group_filter(spark: SparkSession) -> Iterator[None]:
-    """Disable a filter for which Spark 4.1 plans the source as a subquery. It fails if the source reads a table (SPARK-54873)."""
-    if not spark.version.startswith("4.1."):
-        yield
-        return
-    before = spark.conf.get(_GROUP_FILTER, None)
-    spark.conf.set(_GROUP_FILTER, "false")
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Change settings of the session during a MERGE."""
+    changed = {_DELTA_STORES_SOURCE: "none"}  # it is stored already
+    if spark.version.startswith("4.1."):  # which plans the source as a subquery for this filter (SPARK-54873)
+        changed[_GROUP_FILTER] = "false"
+    before = {name: spark.conf.get(name, None) for name in changed}
+    for name, value in changed.items():
+        spark.conf.set(name, value)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(_GROUP_FILTER)
-        else:
-            spark.conf.set(_GROUP_FILTER, before)
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
