@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import tempfile
+import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from benchmarks.timing import interleave
+from sparkwire.spark import merge_table
+from sparkwire.spark.merge_facts import TableFacts
 from tests.integration.merge_table import DELTA
 
 CHANGES, KEYS, ROUNDS = 100_000, 250_000, 5
@@ -37,6 +41,14 @@ WITH_DELETES = (
     ),
 )
 """so that a late change does not bring a deleted row back"""
+STEPS = (
+    (merge_table, "_materialised", "the last rows, computed and kept"),
+    (TableFacts, "of", "their facts"),
+    (merge_table, "_gone_since", "a look for stored deletes"),
+    (merge_table, "_remember", "deletes stored"),
+    (merge_table, "_run", "the MERGE"),
+)
+"""functions of ours, and what they do"""
 
 
 def batch(spark: SparkSession, first: int, count: int) -> DataFrame:
@@ -74,6 +86,30 @@ def run(spark: SparkSession, statements: Sequence[str]) -> Callable[[DataFrame],
     return merge
 
 
+class Steps:
+    """The seconds that each step of a merge takes, merge by merge."""
+
+    def __init__(self) -> None:
+        self.merges: list[dict[str, float]] = []
+        for owner, function, step in STEPS:
+            setattr(owner, function, self._timed(getattr(owner, function), step))
+
+    def merge(self, changes: DataFrame) -> None:
+        self.merges.append(dict.fromkeys((step for *_, step in STEPS), 0.0))
+        sparkwire.merge(changes, "ours", "id")
+
+    def _timed(self, function: Callable[..., Any], step: str) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                if self.merges:
+                    self.merges[-1][step] += time.perf_counter() - began
+
+        return timed
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", folder)
@@ -84,13 +120,15 @@ def main() -> None:
         for name in ("ours", "by_hand", "with_deletes"):
             sparkwire.merge(batch(spark, 0, KEYS), name, "id")
         spark.sql("CREATE TABLE gone (id BIGINT, _order_ BIGINT) USING delta")
+        steps = Steps()
         contenders = {
-            "ours": batches(spark, lambda changes: sparkwire.merge(changes, "ours", "id")),
+            "ours": batches(spark, steps.merge),
             "a MERGE by hand": batches(spark, run(spark, BY_HAND)),
             "by hand, and deletes kept in a table": batches(spark, run(spark, WITH_DELETES)),
         }
-        times = interleave(contenders, rounds=ROUNDS, warm=1)
-        print(json.dumps({name: timing.samples for name, timing in times.items()}))
+        times = {name: timing.samples for name, timing in interleave(contenders, rounds=ROUNDS, warm=1).items()}
+        timed = steps.merges[2::2]  # the first, and one before each that counts, are not
+        print(json.dumps(times | {step: [merge[step] for merge in timed] for *_, step in STEPS}))
         spark.stop()
 
 
