@@ -112,9 +112,9 @@ def test_save_and_show(tmp_path: Path) -> None:
 
 
 def test_exactly_one_partition(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"name topic and partition; .* has __cluster_metadata-0, "):
+    with pytest.raises(ValueError, match=r"pass topic and partition; .* has __cluster_metadata-0, "):
         sparkwire.kafka.picture(str(DISK))
-    with pytest.raises(ValueError, match="has no batch of it"):
+    with pytest.raises(ValueError, match="has no batches of it"):
         sparkwire.kafka.picture(str(DISK), topic="payments", partition=7)
     assert "payments-1" in repr(sparkwire.kafka.picture(str(DISK / "payments-1")))
 
@@ -123,7 +123,7 @@ def test_a_partition_without_batches(tmp_path: Path) -> None:
     folder = tmp_path / "orders-0"
     folder.mkdir()
     (folder / "00000000000000000042.log").touch()
-    with pytest.raises(ValueError, match="has no batch of it"):
+    with pytest.raises(ValueError, match="has no batches of it"):
         sparkwire.kafka.picture(str(tmp_path))
 
 

@@ -78,7 +78,7 @@ def rows(
     """
     from sparkwire.spark import debezium
 
-    return debezium.rows(df, column, table, columns, debezium.RecordColumns(key, topic), placeholder)
+    return debezium.rows(df, column, table, columns, debezium.RecordColumnNames(key, topic), placeholder)
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:

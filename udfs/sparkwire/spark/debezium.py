@@ -21,7 +21,7 @@ from sparkwire.spark.message_tables import no_columns
 Batches = Iterator[pa.RecordBatch]
 
 
-class RecordColumns(NamedTuple):
+class RecordColumnNames(NamedTuple):
     """The columns of the records' keys and topics, if any."""
 
     key: str | None = None
@@ -33,7 +33,7 @@ def rows(
     column: str,
     table: str,
     columns: Mapping[str, str] | None,
-    record_columns: RecordColumns,
+    record_columns: RecordColumnNames,
     placeholder: str,
 ) -> DataFrame:
     """See ``sparkwire.debezium.rows``."""
