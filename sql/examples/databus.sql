@@ -117,8 +117,8 @@ FROM events LATERAL VIEW inline(array(dbus_event(event))) e
 WHERE file = 'relay_v1.bin' AND e.sequence = 1010 AND e.is_valid
 ORDER BY position;
 
--- Byte by byte: the field with each error, its value, and the explanation
-SELECT file, events.position, line.position AS byte, line.field, line.value, line.note
+-- Byte by byte: the field with each error, and its value
+SELECT file, events.position, line.position AS byte, line.field, line.value, events.error
 FROM events LATERAL VIEW inline(dbus_explain(event)) line
 WHERE line.note LIKE concat(events.error, ': %')
 ORDER BY file, events.position

@@ -109,7 +109,8 @@ FROM batches JOIN (
 ORDER BY file;
 
 -- Byte by byte: the field with each error, and its bytes
-SELECT regexp_extract(path, '[^/]+$', 0) AS file, line.position, line.size, line.field, line.value, line.note
+SELECT regexp_extract(path, '[^/]+$', 0) AS file, line.position, line.size, line.field, line.value,
+       regexp_extract(line.note, '^[A-Z_]+', 0) AS error
 FROM segments LATERAL VIEW inline(kafka_explain(substring(content, 1, 20000))) line
 WHERE path LIKE '%damaged%' AND line.note RLIKE '^[A-Z_]+: '
 ORDER BY file, position

@@ -21,10 +21,12 @@ SQL = ROOT / "sql"
 INPUT = sparkwire.samples() / "databus"
 
 
-@pytest.fixture(scope="module")
-def demo() -> ModuleType:
-    """The script `sql/demo.py` as a module."""
-    spec = importlib.util.spec_from_file_location("demo", SQL / "demo.py")
+NAMES = sorted(file.stem for file in (SQL / "examples").glob("*.sql"))
+
+
+def script(name: str) -> ModuleType:
+    """A script of `sql` as a module."""
+    spec = importlib.util.spec_from_file_location(name, SQL / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -33,14 +35,39 @@ def demo() -> ModuleType:
     return module
 
 
-def test_every_query_returns_rows(spark: SparkSession, demo: ModuleType) -> None:
-    """Every query of every example has a title and returns at least one row."""
-    for example in demo.EXAMPLE_FILES:
-        example.frame(spark).createOrReplaceTempView(example.view)
-        for statement in example.statements:
-            assert statement.title
-            answer = spark.sql(statement.sql)
-            assert not answer.columns or answer.take(1), statement.title
+@pytest.fixture(scope="module")
+def demo() -> ModuleType:
+    return script("demo")
+
+
+@pytest.fixture(scope="module")
+def results(demo: ModuleType) -> ModuleType:
+    return script("results")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_query_returns_what_its_file_says(
+    spark: SparkSession, demo: ModuleType, results: ModuleType, name: str
+) -> None:
+    """Every query has a title and returns at least one row. ``python sql/results.py`` writes the files again."""
+    [example] = [example for example in demo.EXAMPLE_FILES if example.name == name]
+    text = results.text_of(spark, example)
+    assert text.splitlines() == (SQL / "results" / f"{name}.txt").read_text("utf-8").splitlines()
+    parts = [part.splitlines() for part in text.split("\n\n")]
+    assert all(len(lines) >= 3 for lines in parts)
+    assert len(parts) == sum(not statement.is_view for statement in example.statements)
+    assert all(statement.title for statement in example.statements)
+
+
+def test_no_file_of_results_is_left_over() -> None:
+    assert sorted(file.stem for file in (SQL / "results").iterdir()) == NAMES
+
+
+def test_a_value_is_one_cell_of_a_line(spark: SparkSession, results: ModuleType) -> None:
+    [row] = results.rows_of(
+        spark.sql("SELECT X'0AFF' AS a, NULL AS a, 'a\\tb\\nc' AS b, TIMESTAMP'2020-01-01 00:00:00 UTC' AS t")
+    )
+    assert row.split("\t") == ["0AFF", "NULL", "a\\tb\\nc", "2020-01-01 00:00:00"]
 
 
 def test_index_and_tour(demo: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
