@@ -13,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
+.PHONY: demo test lint types imports unit coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
 
 demo: $(READY) java
 	@$(BIN)/python sql/demo.py
@@ -50,6 +50,16 @@ imports: $(READY)
 UNIT := --ignore=tests/spark --ignore=tests/docs -m "not jvm and not process"
 unit: $(READY)
 	$(PYTEST) $(UNIT)
+
+# Which lines of the package they run. Kernels are compiled anew, with a mark for each statement and a check of each access.
+coverage: export SPARKWIRE_CHECKED := 1
+coverage: export SPARKWIRE_KERNEL_CACHE := off
+coverage: export PYTHONPATH := .
+coverage: $(READY)
+	rm -rf build/coverage
+	PYTEST_PLUGINS=tests.support.kernel_lines $(PYTEST) $(UNIT)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # The same, on the oldest that pyproject.toml allows, and on the newest with Numba's pre-releases; each in a .venv of its own.
 # The oldest that go together, then of these the package's own: what they need in turn is as new as the tools of development.
