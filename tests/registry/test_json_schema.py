@@ -97,7 +97,7 @@ def test_versions_together() -> None:
     [[], 7, {"type": 5}, {"type": "object", "properties": 5}, {"properties": {"a": {"allOf": 7}}}, {"$ref": 9}],
 )
 def test_the_error_names_an_invalid_schema(schema: Any) -> None:
-    with pytest.raises(ValueError, match=r"^schema 0 is (no JSON Schema: |not of objects)"):
+    with pytest.raises(ValueError, match=r"^schema 0 (is not a JSON Schema: |does not describe objects)"):
         of(schema)
 
 
