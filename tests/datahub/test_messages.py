@@ -145,6 +145,7 @@ def test_only_whole_paths_are_found() -> None:
     data, begins, ends = np.frombuffer(blob, np.uint8), np.zeros(1, np.int64), np.full(1, len(blob))
     result = documents(data, begins, ends, MESSAGE)
     assert result.intact.all()
-    assert [field for field, slot in SLOTS.items() if result.kinds[slot, 0] != ABSENT] == ["version"]
-    start = result.starts[SLOTS["version"], 0]
-    assert blob[start : start + result.sizes[SLOTS["version"], 0]] == b"1"
+    assert [field for field, slot in SLOTS.items() if result.value(slot).kinds[0] != ABSENT] == ["version"]
+    version = result.value(SLOTS["version"])
+    start = version.starts[0]
+    assert blob[start : start + version.sizes[0]] == b"1"

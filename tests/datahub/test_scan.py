@@ -10,44 +10,46 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.core.column import binary_of
-from sparkwire.core.json_values import Documents, documents
+from sparkwire.core.json_values import Documents, documents, integers
 from sparkwire.datahub.layout import MESSAGE
 from sparkwire.kernels import CHECKED
 from sparkwire.kernels.json_grammar import ABSENT, OBJECT
+from sparkwire.kernels.json_scan import Paths, tree_of
 from tests.support import datahub_cases, datahub_messages
 from tests.support.arrow import ask
 from tests.support.child import run_python
 from tests.support.guard import guarded_column
 from tests.support.oracles import datahub as oracle
 
-LEAVES = {int(node["slot"]) for node in MESSAGE.nodes if node["first"] == node["last"]}
 MARK = b"\xef\xbb\xbf"
 
 
-def scan(column: pa.Array) -> Documents:
+def scan(column: pa.Array, tree: Paths = MESSAGE) -> Documents:
     source = binary_of(column)
-    return documents(source.data, source.offsets[:-1], source.offsets[1:], MESSAGE)
+    return documents(source.data, source.offsets[:-1], source.offsets[1:], tree, nulls=tree is not MESSAGE)
 
 
-def spans(documents: Documents, row: int, begin: int) -> list[tuple[int, ...]]:
+def spans(documents: Documents, row: int, begin: int, tree: Paths) -> list[tuple[int, ...]]:
     """The scan's results for a row: its validity, and each slot's kind, position, size and members."""
+    leaves = {int(node["slot"]) for node in tree.nodes if node["first"] == node["last"]}
     said: list[tuple[int, ...]] = [(int(documents.intact[row]),)]
-    for slot in range(MESSAGE.slots):
-        kind, size = int(documents.kinds[slot, row]), int(documents.sizes[slot, row])
+    for slot in range(tree.slots):
+        value = documents.value(slot)
+        kind, size = int(value.kinds[row]), int(value.sizes[row])
         if kind == ABSENT:
             said.append((kind, size))
         else:
-            counts = (int(documents.counts[slot, row]),) if kind >= OBJECT and slot in LEAVES else ()
-            said.append((kind, int(documents.starts[slot, row]) - begin, size, *counts))
+            counts = (int(value.counts[row]),) if kind >= OBJECT and slot in leaves else ()
+            said.append((kind, int(value.starts[row]) - begin, size, *counts))
     return said
 
 
-def check_as_alone(rows: Sequence[bytes | None], column: pa.Array | None = None) -> None:
+def check_as_alone(rows: Sequence[bytes | None], column: pa.Array | None = None, tree: Paths = MESSAGE) -> None:
     column = pa.array(rows, pa.binary()) if column is None else column
-    together, offsets = scan(column), binary_of(column).offsets
+    together, offsets = scan(column, tree), binary_of(column).offsets
     for row, blob in enumerate(rows):
-        alone = scan(pa.array([blob or b""], pa.binary()))
-        assert spans(together, row, int(offsets[row])) == spans(alone, 0, 0), (rows[max(row - 1, 0)], blob)
+        alone = scan(pa.array([blob or b""], pa.binary()), tree)
+        assert spans(together, row, int(offsets[row]), tree) == spans(alone, 0, 0, tree), (rows[max(row - 1, 0)], blob)
 
 
 def check(blobs: Sequence[bytes]) -> None:
@@ -210,6 +212,43 @@ def test_slices() -> None:
     for start in range(0, len(rows), 7):
         check_as_alone(rows[start : start + 5], column[start : start + 5])
     check_as_alone([], column[:0])
+
+
+# ---------------------------------------------------------------- keys
+
+
+def key(random: Random) -> str:
+    """Many keys share their first bytes, their last ones, or both."""
+    middle = "".join(random.choices("ab", k=random.randrange(1, 12)))
+    return random.choice(["", "__source", "ä"]) + middle + random.choice(["", "_of_a_change"])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10, 100, 1000])
+def test_keys_of_a_tree(count: int) -> None:
+    """Each key has its value, keys that are not in the tree have none, however the documents order them."""
+    random = Random(count)
+    wanted = list(dict.fromkeys(key(random) for _ in range(count)))
+    tree = tree_of([(name,) for name in wanted])
+    rows = []
+    for _ in range(20):
+        names = [*random.sample(wanted, len(wanted) // 2), *(key(random) for _ in range(50)), "", "a\0b"]
+        random.shuffle(names)
+        rows.append({name: i for i, name in enumerate(names)})
+    blobs = [json.dumps(row, ensure_ascii=random.random() < 0.5).encode() for row in rows]
+    found = scan(pa.array(blobs, pa.binary()), tree)
+    for slot, name in enumerate(wanted):
+        numbers, valid = integers(found.value(slot))
+        expected = [row.get(name) for row in rows]
+        assert [int(n) if v else None for n, v in zip(numbers, valid, strict=True)] == expected, name
+    check_as_alone(blobs, tree=tree)
+
+
+def test_values_that_only_late_rows_have() -> None:
+    rows = [b'{"payload":{}}'] * 5 + [WHOLE] + [b'{"payload":{"ddl":{"text":"x"}}}', b"{}"]
+    check_as_alone(rows)
+    found = scan(pa.array(rows, pa.binary()))
+    assert found.known().tolist() == [0] * 5 + [9, 1, 0]
+    assert len(found.values) == 10
 
 
 # ---------------------------------------------------------------- masks

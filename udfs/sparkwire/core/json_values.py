@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -46,8 +46,7 @@ class Values(NamedTuple):
     def at_or_absent(self, places: Ints) -> Values:
         """The values at these indexes; ABSENT for index -1."""
         if len(self.kinds) == 0:
-            nothing = np.zeros(len(places), np.int64)
-            return Values(self.data, nothing, nothing - 1, nothing.astype(np.int8), nothing)
+            return nothing(self.data, len(places))
         return self.at(np.maximum(places, 0)).only(places >= 0)
 
     def only(self, chosen: Bools) -> Values:
@@ -67,17 +66,41 @@ class Values(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """The results of a scan: spans with a row for each selected value and a column for each document."""
+    """The results of a scan: the spans of each selected value that some document has."""
 
     data: Bytes
-    starts: Ints
-    sizes: Ints
-    kinds: npt.NDArray[np.int8]
-    counts: Ints
+    found: Ints
+    """by slot, the index in ``values``; -1 if no document has the value"""
+    values: Sequence[Values]
     intact: Bools
 
     def value(self, slot: int) -> Values:
-        return Values(self.data, self.starts[slot], self.sizes[slot], self.kinds[slot], self.counts[slot])
+        number = int(self.found[slot])
+        return self.values[number] if number >= 0 else nothing(self.data, len(self.intact))
+
+    def replaced(self, rows: Ints, other: Documents) -> Documents:
+        """These documents, but at ``rows`` those of ``other``, from the same data and of the same slots."""
+        places = np.full(len(self.intact), -1)
+        places[rows] = np.arange(len(rows))
+        chosen = places >= 0
+        slots = np.flatnonzero((self.found >= 0) | (other.found >= 0))
+        found = np.full(len(self.found), -1)
+        found[slots] = np.arange(len(slots))
+        joined = [self.value(slot).unless(chosen, other.value(slot).at_or_absent(places)) for slot in slots.tolist()]
+        return Documents(self.data, found, joined, self.intact)
+
+    def known(self) -> Ints:
+        """How many of the selected values each document has."""
+        count = np.zeros(len(self.intact), np.int64)
+        for value in self.values:
+            count += value.kinds != ABSENT
+        return count
+
+
+def nothing(data: Bytes, rows: int) -> Values:
+    """No value in any row."""
+    zeros = np.zeros(rows, np.int64)
+    return Values(data, zeros, zeros - 1, zeros.astype(np.int8), zeros)
 
 
 def documents(
@@ -96,8 +119,10 @@ def documents(
     starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
     kinds, intact = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
     longest = int((ends - begins).max()) if rows else 0
-    scan_documents(data, begins, ends, tree, nulls, scratch(tree, longest), starts, sizes, kinds, counts, intact)
-    return Documents(data, starts, sizes, kinds, counts, intact)
+    state = scratch(tree, longest)
+    scan_documents(data, begins, ends, tree, nulls, state, starts, sizes, kinds, counts, intact)
+    found = [Values(data, starts[k], sizes[k], kinds[k], counts[k]) for k in range(int(state.found[0]))]
+    return Documents(data, state.columns, found, intact)
 
 
 def texts(values: Values) -> pa.Array:
@@ -246,6 +271,8 @@ class Distinct(NamedTuple):
 
     def spread(self, decoded: pa.Array) -> pa.Array:
         """The result of each row's container; NULL if the row has none."""
+        if not len(decoded):
+            return pa.nulls(len(self.codes), decoded.type)
         if len(self.codes) == len(decoded) and bool((self.codes == np.arange(len(decoded))).all()):
             return decoded
         return decoded.take(primitive(self.codes, self.codes >= 0))

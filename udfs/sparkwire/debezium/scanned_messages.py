@@ -65,9 +65,7 @@ class Messages:
         documents = self._scan(WRAPPED if likely else PLAIN, slice(None))
         other = np.flatnonzero(self._is_wrapped(documents) != likely)
         if len(other):
-            again = self._scan(PLAIN if likely else WRAPPED, other)
-            for field in ("starts", "sizes", "kinds", "counts"):
-                getattr(documents, field)[:, other] = getattr(again, field)
+            return documents.replaced(other, self._scan(PLAIN if likely else WRAPPED, other))
         return documents
 
     def _looks_wrapped(self) -> bool:
@@ -87,8 +85,8 @@ class Messages:
 
     def _is_wrapped(self, documents: Documents) -> Bools:
         """Which messages are objects with ``schema`` and ``payload``, judged by their readable part."""
-        schema, payload = (documents.kinds[SLOTS[name]] for name in ("schema", "payload"))
-        described = (schema == OBJECT) & (documents.kinds[SLOTS["schema.type"]] == STRING)
+        schema, payload = (documents.value(SLOTS[name]).kinds for name in ("schema", "payload"))
+        described = (schema == OBJECT) & (documents.value(SLOTS["schema.type"]).kinds == STRING)
         wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~documents.intact)
         unnamed = np.flatnonzero((schema == NULL) & ((payload == OBJECT) | (payload == NULL)) & documents.intact)
         if len(unnamed):

@@ -21,7 +21,7 @@ from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.layout import ADDED_NAMES, is_added
 from sparkwire.debezium.meanings import Converted, fitted, meant
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ABSENT, NULL, OBJECT
+from sparkwire.kernels.json_grammar import NULL, OBJECT
 from sparkwire.kernels.json_scan import Paths, tree_of
 
 _ENDLESS: Final = {
@@ -243,8 +243,7 @@ class JsonRows:
         return values.texts(self.value(name, rows))
 
     def unknown(self) -> list[MapEntries]:
-        known = (self.documents.kinds != ABSENT).sum(axis=0)
-        rows = np.flatnonzero(self.present & (known != self.objects.counts))
+        rows = np.flatnonzero(self.present & (self.documents.known() != self.objects.counts))
         if not len(rows):
             return []
         images = Images(self.objects.at(rows))

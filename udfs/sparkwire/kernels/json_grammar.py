@@ -33,6 +33,11 @@ NONE = -1
 WORD = 8  # [bytes]
 
 
+def word_of(text: bytes) -> int:
+    """What ``first_word`` makes of at most ``WORD`` bytes."""
+    return int.from_bytes(text, "little", signed=len(text) == WORD)
+
+
 @kernel
 def first_word(data: Bytes, start: int, size: int) -> int:
     """The first bytes of ``data[start:start + size]`` as one little-endian number, at most ``WORD`` of them."""

@@ -34,7 +34,7 @@ from sparkwire.kernels.json_grammar import (
     string_end,
     unescapes_to,
 )
-from sparkwire.kernels.load import Bools, Bytes, Ints, u8
+from sparkwire.kernels.load import Bools, Bytes, Ints, i64, u8
 from sparkwire.kernels.number import int64, uint64
 
 _NODE = np.dtype(
@@ -47,7 +47,10 @@ _NODE = np.dtype(
             "slot",  # the number of the selected value, -1 for an inner node
             "key_start",
             "key_size",
-            "key_word",  # see first_word
+            "key_first",  # its first bytes, see first_word
+            "key_last",  # its last bytes, the same way
+            "table_start",  # the hash table of its children begins at table[table_start]
+            "table_mask",  # one less than its size, which is a power of two
             "below_first",  # the slots at and below a node are below[below_first:below_last]
             "below_last",
         )
@@ -55,6 +58,9 @@ _NODE = np.dtype(
 )
 _START, _SIZE, _KIND, _COUNT = range(4)
 _MARKS = 32
+_MIX = 0x9E3779B97F4A7C15  # odd, its bits as irregular as those of the golden ratio
+_ALL = (1 << 64) - 1
+_HIGH = 40  # a hash is the bits from here on: the higher ones of a product depend on all bits of its factors
 
 
 class Paths(NamedTuple):
@@ -63,6 +69,8 @@ class Paths(NamedTuple):
     nodes: NDArray[Any]
     below: Ints
     keys: Bytes
+    table: Ints
+    """hash tables, one after the other: a child by its key, -1 in free places"""
 
     @property
     def slots(self) -> int:
@@ -75,6 +83,10 @@ class Scratch(NamedTuple):
     nest: Bytes
     slots: Ints
     """start, size, kind and count for each slot of the current document; starts are relative to the document"""
+    found: Ints
+    """the number of slots with a column, then these slots in the order of their columns"""
+    columns: Ints
+    """the column of each slot; -1 until a document has a value for it"""
     marks: Ints
     """position, relative to the document, and open node of each mark"""
 
@@ -107,12 +119,32 @@ def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
     tree["slot"] = [slots.get(node, json_grammar.NONE) for node in nodes]
     tree["key_start"] = np.cumsum([0, *map(len, names)])[:-1]
     tree["key_size"] = [len(name) for name in names]
-    tree["key_word"] = [
-        int.from_bytes(name[: json_grammar.WORD], "little", signed=len(name) >= json_grammar.WORD) for name in names
-    ]
+    tree["key_first"] = [json_grammar.word_of(name[: json_grammar.WORD]) for name in names]
+    tree["key_last"] = [json_grammar.word_of(name[-json_grammar.WORD :]) for name in names]
     tree["below_first"] = np.cumsum([0, *map(len, below)])[:-1]
     tree["below_last"] = np.cumsum([*map(len, below)])
-    return Paths(tree, _ints([slot for group in below for slot in group]), np.frombuffer(b"".join(names), np.uint8))
+    table: list[int] = []
+    for i, group in enumerate(children):
+        mask = (1 << (4 * len(group)).bit_length()) - 1
+        tree["table_start"][i], tree["table_mask"][i] = len(table), mask
+        table += _hash_table(group, mask, names)
+    slots_below = [slot for group in below for slot in group]
+    return Paths(tree, _ints(slots_below), np.frombuffer(b"".join(names), np.uint8), _ints(table))
+
+
+def _hash_table(children: Sequence[int], mask: int, names: Sequence[bytes]) -> list[int]:
+    """Each child at the place of its key's hash, or at the first free one after it."""
+    table = [json_grammar.NONE] * (mask + 1)
+    for child in children:
+        name = names[child]
+        first, last = (
+            int.from_bytes(part, "little") for part in (name[: json_grammar.WORD], name[-json_grammar.WORD :])
+        )
+        place = (((first ^ last * _MIX) * _MIX & _ALL) >> _HIGH) & mask
+        while table[place] != json_grammar.NONE:
+            place = (place + 1) & mask
+        table[place] = child
+    return table
 
 
 def _ints(values: Sequence[int]) -> Ints:
@@ -123,7 +155,8 @@ def scratch(tree: Paths, longest: int) -> Scratch:
     """Allocate the state for documents of up to ``longest`` bytes."""
     slots = np.zeros((4, tree.slots), np.int64)
     slots[_SIZE] = -1
-    return Scratch(np.empty(longest, np.uint8), slots, np.empty((2, _MARKS), np.int64))
+    found, columns = np.zeros(tree.slots + 1, np.int64), np.full(tree.slots, json_grammar.NONE)
+    return Scratch(np.empty(longest, np.uint8), slots, found, columns, np.empty((2, _MARKS), np.int64))
 
 
 @kernel
@@ -147,13 +180,14 @@ def scan_documents(
     nulls
         whether to store a null as NULL; otherwise it is absent
     starts, sizes, kinds, counts
-        one row for each slot of ``tree``, one column for each document. ``sizes`` is -1 and ``kinds`` ABSENT if the value does
-        not exist. ``counts`` is the number of members of a container that has no slots below it
+        one row for each slot of ``tree`` that some document has, as ``scratch.columns`` says, and one column for each
+        document. ``sizes`` is -1 and ``kinds`` ABSENT if the value does not exist. ``counts`` is the number of members of a
+        container that has no slots below it
     valid
         whether the document is one JSON object and nothing else
     """
-    slots = scratch.slots
-    last, size, marks = 0, 0, 0
+    slots, found = scratch.slots, scratch.found
+    last, size, marks, known = 0, 0, 0, 0
     for row in range(valid.size):
         begin, end = int64(begins[row]), int64(ends[row])
         if marks > 0:
@@ -162,14 +196,18 @@ def scan_documents(
                 marks -= 1
         valid[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
         last, size = begin, end - begin
-        for slot in range(kinds.shape[0]):
-            s, r = uint64(slot), uint64(row)
+        while known < found[0]:
+            for before in range(row):
+                kinds[known, before], sizes[known, before] = json_grammar.ABSENT, -1
+            known += 1
+        for column in range(known):
+            c, r, s = uint64(column), uint64(row), uint64(found[uint64(column + 1)])
             kind = slots[_KIND, s]
-            kinds[s, r], sizes[s, r] = kind, slots[_SIZE, s]
+            kinds[c, r], sizes[c, r] = kind, slots[_SIZE, s]
             if kind != json_grammar.ABSENT:
-                starts[s, r] = begin + slots[_START, s]
+                starts[c, r] = begin + slots[_START, s]
                 if kind >= json_grammar.OBJECT:
-                    counts[s, r] = slots[_COUNT, s]
+                    counts[c, r] = slots[_COUNT, s]
 
 
 @kernel
@@ -210,17 +248,17 @@ def _scan(
     node = 0  # the innermost open object that is a node of the tree
     if marks > 0:
         node = scratch.marks[1, uint64(marks - 1)]
-        _forget_after(slots, scratch.marks[0, uint64(marks - 1)])
+        _forget_after(scratch, scratch.marks[0, uint64(marks - 1)])
         pos = blank(data, begin + scratch.marks[0, uint64(marks - 1)], end)
     else:
-        _forget_after(slots, 0)
+        _forget_after(scratch, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
         if pos >= end or u8(data, pos) != json_grammar.LEFT_BRACE:
             return False, 0
         pos = blank(data, pos + 1, end)
         if pos < end and u8(data, pos) == json_grammar.RIGHT_BRACE:
             return blank(data, pos + 1, end) == end, 0
-    block, ahead, likely = pos - BLOCK, uint64(0), nodes[uint64(node)].first
+    block, ahead = pos - BLOCK, uint64(0)
     while True:
         if pos >= end or u8(data, pos) != json_grammar.QUOTE:
             return False, marks
@@ -231,13 +269,9 @@ def _scan(
             if pos < 0:
                 return False, marks
             block, ahead = pos + 1 - BLOCK, uint64(0)
-        if escaped:
-            child = _escaped_child(data, start, pos, tree, node)
-        else:
-            child = _child(data, start, pos - start, first_word(data, start, pos - start), tree, node, likely)
+        child = _escaped_child(data, start, pos, tree, node) if escaped else _child(data, start, pos, tree, node)
         slot = json_grammar.NONE
         if child >= 0:
-            likely = child + 1
             slot = nodes[uint64(child)].slot
             if _forget(tree, child, slots):
                 marks = 0
@@ -264,7 +298,7 @@ def _scan(
             if pos >= end:
                 return False, marks
             if u8(data, pos) != json_grammar.RIGHT_BRACE:
-                node, likely = child, nodes[uint64(child)].first
+                node = child
                 if slot >= 0:
                     slots[_START, uint64(slot)] = start - begin
                 continue
@@ -287,6 +321,8 @@ def _scan(
         if slot >= 0 and (nulls or kind != json_grammar.NULL):
             s = uint64(slot)
             slots[_START, s], slots[_SIZE, s], slots[_KIND, s] = start - begin, after - start, kind
+            if scratch.columns[s] < 0:
+                _add_column(scratch, slot)
         while True:
             pos = blank(data, pos, end)
             if pos >= end:
@@ -303,7 +339,9 @@ def _scan(
             if slot >= 0:
                 s = uint64(slot)
                 slots[_SIZE, s], slots[_KIND, s] = pos - begin - slots[_START, s], json_grammar.OBJECT
-            node, likely = nodes[uint64(node)].parent, node + 1
+                if scratch.columns[s] < 0:
+                    _add_column(scratch, slot)
+            node = nodes[uint64(node)].parent
         if marks < _MARKS:
             scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
             marks += 1
@@ -311,10 +349,19 @@ def _scan(
 
 
 @kernel
-def _forget_after(slots: Ints, place: int) -> None:
+def _add_column(scratch: Scratch, slot: int) -> None:
+    """Give the slot the next column."""
+    column = scratch.found[0]
+    scratch.columns[uint64(slot)], scratch.found[uint64(column + 1)] = column, slot
+    scratch.found[0] = column + 1
+
+
+@kernel
+def _forget_after(scratch: Scratch, place: int) -> None:
     """Remove the values that end after this position. The starts of objects that are open there stay known."""
-    for slot in range(slots.shape[1]):
-        s = uint64(slot)
+    slots = scratch.slots
+    for column in range(scratch.found[0]):
+        s = uint64(scratch.found[uint64(column + 1)])
         if slots[_START, s] + slots[_SIZE, s] > place:
             slots[_SIZE, s], slots[_KIND, s] = -1, json_grammar.ABSENT
 
@@ -332,29 +379,28 @@ def _forget(tree: Paths, node: int, slots: Ints) -> bool:
 
 
 @kernel
-def _child(data: Bytes, start: int, size: int, word: int, tree: Paths, node: int, likely: int) -> int:
-    """The child of ``node`` with this key, whose first bytes are ``word``; -1 if none.
-
-    Keys usually have the order of the tree, so ``likely`` is checked first, if it is a child.
-    """
-    first, last = tree.nodes[uint64(node)].first, tree.nodes[uint64(node)].last
-    if first <= likely < last and _has_key(data, start, size, word, tree, likely):
-        return likely
-    for child in range(first, last):
-        if _has_key(data, start, size, word, tree, child):
+def _child(data: Bytes, start: int, end: int, tree: Paths, node: int) -> int:
+    """The child of ``node`` with this key; -1 if none."""
+    n, size = uint64(node), end - start
+    first = first_word(data, start, size)
+    last = i64(data, end - json_grammar.WORD, True) if size > json_grammar.WORD else first
+    place = int64((uint64(first) ^ uint64(last) * uint64(_MIX)) * uint64(_MIX) >> uint64(_HIGH))
+    while True:
+        child = int64(tree.table[uint64(tree.nodes[n].table_start + (place & tree.nodes[n].table_mask))])
+        if child < 0 or _has_key(data, start, size, first, last, tree, child):
             return child
-    return json_grammar.NONE
+        place += 1
 
 
 @kernel
-def _has_key(data: Bytes, start: int, size: int, word: int, tree: Paths, child: int) -> bool:
+def _has_key(data: Bytes, start: int, size: int, first: int, last: int, tree: Paths, child: int) -> bool:
     c = uint64(child)
-    if tree.nodes[c].key_word != word or tree.nodes[c].key_size != size:
+    if tree.nodes[c].key_first != first or tree.nodes[c].key_last != last or tree.nodes[c].key_size != size:
         return False
-    at, same = tree.nodes[c].key_start, json_grammar.WORD
-    while same < size and u8(data, start + same) == tree.keys[uint64(at + same)]:
+    at, same, rest = tree.nodes[c].key_start, json_grammar.WORD, size - json_grammar.WORD
+    while same < rest and u8(data, start + same) == tree.keys[uint64(at + same)]:
         same += 1
-    return same >= size
+    return same >= rest
 
 
 @kernel
