@@ -14,7 +14,7 @@ from sparkwire.kernels.load import Bytes, Int, LoadByte, address
 BLOCK = 64  # [bytes] of a mask; the lowest bit is the first byte
 LANES = 16  # [bytes] that a run test reads
 
-_QUOTE, _BACKSLASH, _ZERO = b'"\\0'
+_QUOTE, _BACKSLASH, _ZERO, _U = b'"\\0u'
 
 
 def _every(byte: int, lanes: int) -> ir.Constant:
@@ -79,6 +79,7 @@ high_bytes: LoadByte = _mask(_high)
 stops: LoadByte = _mask(_stop)
 """bytes that are not plain ASCII characters of a JSON string: quotes, backslashes, control characters, bytes from 0x80 on"""
 backslashes: LoadByte = _mask(_are(_BACKSLASH))
+letters_u: LoadByte = _mask(_are(_U))
 digit_run: LoadByte = _run(_are_no_digits)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels import json_grammar
-from sparkwire.kernels.blocks import BLOCK, backslashes, lowest
+from sparkwire.kernels.blocks import BLOCK, backslashes, letters_u, lowest
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.json_grammar import Kinds, character_at
@@ -17,6 +17,7 @@ from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8,
 from sparkwire.kernels.number import int64, uint64
 
 _FFFD = int.from_bytes(b"fffd", "little")
+_LAST_OF_BLOCK = uint64(1 << (BLOCK - 1))
 _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 
 
@@ -196,12 +197,13 @@ def write_objects(data: Bytes, starts: Ints, sizes: Ints, offsets: NDArray[Any],
 @kernel
 def _mend(out: Bytes, pos: int, end: int) -> None:
     """Overwrite each escape that is half a surrogate pair with that of U+FFFD, because some JSON readers reject it."""
-    while pos < end:
+    while pos < end:  # pos is never inside of an escape
         if pos + BLOCK <= out.size:
             escapes = backslashes(out, pos)
-            pos += lowest(escapes)
-            if escapes == 0:
+            if escapes & (letters_u(out, pos) >> uint64(1) | _LAST_OF_BLOCK) == 0:
+                pos += BLOCK
                 continue
+            pos += lowest(escapes)
             if pos >= end:
                 return
         if u8(out, pos) != json_grammar.BACKSLASH:
