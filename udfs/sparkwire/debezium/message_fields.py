@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -19,14 +20,16 @@ from sparkwire.core.json_images import Images
 from sparkwire.core.json_values import Values
 from sparkwire.debezium.layout import OPERATION_NAMES, is_added
 from sparkwire.debezium.scanned_messages import Messages
+from sparkwire.kernels import Bools, Ints
 from sparkwire.kernels.json_grammar import ESCAPED, STRING
 from sparkwire.kernels.json_scan import tree_of
 
 FIELDS = ColumnTable[Messages]()
 
-_UNITS: Final[dict[Literal["ns", "us", "ms"], int]] = {"ns": 1_000_000, "us": 1_000, "ms": 1}
+Unit = Literal["ns", "us", "ms"]
+
+_UNITS: Final[dict[Unit, int]] = {"ns": 1_000_000, "us": 1_000, "ms": 1}
 """the units of the fields ``ts_*``, the finest first, and how many of each are a millisecond"""
-_OUTER: Final[tuple[Literal["ns", "ms"], ...]] = ("ns", "ms")
 _NAMES: Final = pa.struct([("name", pa.string()), ("type", pa.string()), ("logical", pa.string())])
 
 
@@ -40,14 +43,12 @@ def _times(name: str, doc: str, of: str, result: str, result_ms: str) -> tuple[C
     """Columns with a time in its finest unit, as TIMESTAMP and as [ms since epoch]; NULL if it is not an integer."""
 
     def time(messages: Messages) -> pa.Array:
-        numbers = {unit: values.integers(messages.value(f"{of}ts_{unit}")) for unit in _UNITS}
-        nanos, millis = (timestamps(numbers[unit][0], unit, numbers[unit][1]) for unit in _OUTER)
-        return pc.coalesce(nanos, micros(*numbers["us"]), millis)
+        return _first_valid(_instants(unit, *messages.integers(f"{of}ts_{unit}")) for unit in _UNITS)
 
     def time_ms(messages: Messages) -> pa.Array:
-        times = [values.integers(messages.value(f"{of}ts_{unit}")) for unit in reversed(_UNITS)]
-        scaled = (primitive(n // per, valid) for (n, valid), per in zip(times, reversed(_UNITS.values()), strict=True))
-        return pc.coalesce(*scaled)
+        return _first_valid(
+            _millis(per, *messages.integers(f"{of}ts_{unit}")) for unit, per in reversed(_UNITS.items())
+        )
 
     example = f"debezium_{name}(debezium) -> {result}"
     return (
@@ -56,6 +57,22 @@ def _times(name: str, doc: str, of: str, result: str, result_ms: str) -> tuple[C
             f"{name}_ms", "BIGINT", f"{doc} [ms since epoch].", time_ms, f"debezium_{name}_ms(debezium) -> {result_ms}"
         ),
     )
+
+
+def _instants(unit: Unit, numbers: Ints, valid: Bools) -> pa.Array:
+    return micros(numbers, valid) if unit == "us" else timestamps(numbers, unit, valid)
+
+
+def _millis(per: int, numbers: Ints, valid: Bools) -> pa.Array:
+    return primitive(numbers if per == 1 else numbers // per, valid)
+
+
+def _first_valid(columns: Iterator[pa.Array]) -> pa.Array:
+    """The first value of each row that is not NULL. After a column without NULLs no further one is computed."""
+    result = next(columns)
+    while result.null_count and (other := next(columns, None)) is not None:
+        result = pc.coalesce(result, other)
+    return result
 
 
 FIELDS.append(_text("op", "`op` as written: c, u, d, r, t or m; for a flattened message, `__op`.", "u", "op"))

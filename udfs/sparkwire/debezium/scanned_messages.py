@@ -55,6 +55,7 @@ class Messages:
         self.source: Binary = binary_of(column)
         offsets = self.source.offsets
         self._begins, self._ends = offsets[:-1], offsets[1:]
+        self._integers: dict[str, tuple[Ints, Bools]] = {}
 
     # ------------------------------------------------------------ positions
 
@@ -106,8 +107,9 @@ class Messages:
 
     def value(self, field: str) -> Values:
         """The value of an envelope's field, or in a flattened message, of the corresponding added field."""
-        value, flattened = self.slot(field).only(~self.flattened), self.flattened
-        if flattened.any():
+        value, flattened = self.slot(field), self.flattened
+        if self._has_flattened:
+            value = value.only(~flattened)
             for name in FLATTENED.get(field, ()):
                 added = self.slot(name)
                 value = value.unless(flattened & (value.kinds <= NULL) & (added.kinds > NULL), added)
@@ -117,8 +119,17 @@ class Messages:
         """STRING: the first of these fields that a message has."""
         text_values = self.value(fields[0])
         for field in fields[1:]:
-            text_values = text_values.unless(text_values.kinds <= NULL, self.value(field))
+            missing = text_values.kinds <= NULL
+            if not missing.any():
+                break
+            text_values = text_values.unless(missing, self.value(field))
         return values.texts(text_values)
+
+    def integers(self, field: str) -> tuple[Ints, Bools]:
+        """The integers of an envelope's field, and which messages have one; read once."""
+        if field not in self._integers:
+            self._integers[field] = values.integers(self.value(field))
+        return self._integers[field]
 
     # ------------------------------------------------------------ kinds of messages
 
@@ -179,6 +190,10 @@ class Messages:
         return flattened
 
     @cached_property
+    def _has_flattened(self) -> bool:
+        return bool(self.flattened.any())
+
+    @cached_property
     def ops(self) -> pa.Array:
         return self.texts("op")
 
@@ -192,7 +207,7 @@ class Messages:
         """Codes of ``OPERATION_NAMES``; -1 if the operation is unknown."""
         op = self.value("op").kinds
         codes = np.where((op == STRING) | (op == ESCAPED), to_codes(self.ops, _OPS), np.int8(-1))
-        if self.flattened.any():
+        if self._has_flattened:
             codes[self.flattened & (op <= NULL) & self.documents.intact] = UPSERT
             codes[self.flattened & bools_of(pc.equal(self.deleted, _TRUE).fill_null(False))] = DELETE
         for chosen, code in (
@@ -222,11 +237,14 @@ class Messages:
             (self.enveloped & (source <= NULL), MISSING_FIELD),
             (self.enveloped & (source != OBJECT), BAD_FIELD),
             ((time > NULL) & (time != INTEGER), BAD_FIELD),
-            (flattened & self._deleted_is_odd, BAD_FIELD),
+            (self._deleted_is_odd, BAD_FIELD),
             (missing, MISSING_FIELD),
             (bad, BAD_FIELD),
         )
-        return np.select([fault for fault, _ in reasons], [np.int8(code) for _, code in reasons], np.int8(OK))
+        errors = np.full(self.source.rows, OK, np.int8)
+        for fault, code in reversed(reasons):
+            errors[fault] = code
+        return errors
 
     @cached_property
     def _is_empty(self) -> Bools:
@@ -244,19 +262,26 @@ class Messages:
 
     @cached_property
     def _deleted_is_odd(self) -> Bools:
+        """Flattened messages whose deletion mark is neither true nor false."""
+        if not self._has_flattened:
+            return self.flattened
         mark = self.deleted
         return bools_of(pc.and_(pc.not_equal(mark, _TRUE), pc.not_equal(mark, _FALSE)).fill_null(False))
 
     def _image_faults(self) -> tuple[Bools, Bools]:
         """Messages that lack the image that their operation needs, and messages with an image that is not an object."""
-        free = to_codes(values.texts(self.slot("source.connector")), WITHOUT_IMAGES) >= 0
-        missing, bad = np.zeros((2, self.source.rows), np.bool_)
+        missing, textual, bad = np.zeros((3, self.source.rows), np.bool_)
         for image, needs in _NEEDS.items():
             kinds = self.slot(image).kinds
-            missing |= self.enveloped & needs[self.operations] & (kinds <= NULL) & ~free
-            textual = free & ((kinds == STRING) | (kinds == ESCAPED))
-            bad |= self.enveloped & (kinds > NULL) & (kinds != OBJECT) & ~textual
-        return missing, bad
+            is_text = (kinds == STRING) | (kinds == ESCAPED)
+            missing |= self.enveloped & needs[self.operations] & (kinds <= NULL)
+            textual |= self.enveloped & is_text
+            bad |= self.enveloped & (kinds > NULL) & (kinds != OBJECT) & ~is_text
+        if missing.any() or textual.any():
+            free = to_codes(values.texts(self.slot("source.connector")), WITHOUT_IMAGES) >= 0
+            missing &= ~free
+            textual &= ~free
+        return missing, bad | textual
 
     # ------------------------------------------------------------ images
 
@@ -281,7 +306,7 @@ class Messages:
     def image_objects(self) -> tuple[Values, Values]:
         """The rows before and after the change: objects, or texts of objects for MongoDB."""
         before, after = (self.slot(image).only(self.enveloped) for image in ("before", "after"))
-        if not self.flattened.any():
+        if not self._has_flattened:
             return before, after
         deletes = self.operations == DELETE
         return (
@@ -299,7 +324,7 @@ class Messages:
 
     def _added(self, images: Images) -> Bools:
         """Members of flattened messages that are not columns of the table."""
-        if not self.flattened.any():
+        if not self._has_flattened:
             return np.zeros(len(images.rows), np.bool_)
         encoded = images.names.dictionary_encode()
         added = np.array([*map(is_added, encoded.dictionary.to_pylist()), False], np.bool_)
