@@ -279,7 +279,7 @@ def test_a_column_of_another_format_fails_with_its_name(name: str) -> None:
         pa.binary(),
     )
     errors = pa.array(["BAD_MAGIC"] * len(messages))
-    with pytest.raises(ValueError, match=f"give wire_format='{name}'$"):
+    with pytest.raises(ValueError, match=f"pass wire_format='{name}'$"):
         check_fit("databus", messages, errors)
     check_fit(name, messages, errors)
     check_fit("databus", messages, pa.nulls(len(messages), pa.string()))

@@ -166,7 +166,7 @@ def test_columns_modes_and_compressed_files(tmp_path: Path) -> None:
     ]
     assert rows(path, mode="DROPMALFORMED") == result[1:]
     with pytest.raises(
-        ValueError, match=r"events\.bin\.gz cannot be read at byte 0: VALUE_CRC_MISMATCH; mode FAILFAST"
+        ValueError, match=r"events\.bin\.gz cannot be read at byte 0: VALUE_CRC_MISMATCH\. Mode FAILFAST"
     ):
         rows(path, mode="FAILFAST")
 

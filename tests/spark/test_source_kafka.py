@@ -225,7 +225,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
     assert dropped.where("error IS NOT NULL").count() == 0
     assert dropped.count() == reader.load(str(path)).count() - 1
     with pytest.raises(
-        PythonException, match=r"00000000000000000494\.log cannot be read at byte 0: CRC_MISMATCH; mode FAILFAST"
+        PythonException, match=r"00000000000000000494\.log cannot be read at byte 0: CRC_MISMATCH\. Mode FAILFAST"
     ):
         spark.read.format("kafka_log").option("mode", "FAILFAST").load(str(path)).count()
 
