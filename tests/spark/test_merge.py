@@ -155,7 +155,7 @@ def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, t
         sparkwire.merge(changes, other, "v")
     with pytest.raises(ValueError, match='was made with deletes="remove"'):
         sparkwire.merge(changes, other, "id", deletes="keep")
-    with pytest.raises(ValueError, match="the changes are of two tables, t and another"):
+    with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
         sparkwire.merge(changes.withColumn("_table_", F.lit("u")), other, "id")
     with pytest.raises(
         ValueError, match="the table no_such_table does not exist, and its catalog has neither Delta nor Iceberg"

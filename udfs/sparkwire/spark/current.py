@@ -1,12 +1,13 @@
 """Compute the current table from a change table: the latest change of every key.
 
-One aggregation selects the row with the greatest order of each key. Its rows are exchanged once more, and every branch of the
-query reads that exchange. Further steps run only if the data need them: AQE drops branches whose broadcast side is empty.
+The changes are exchanged once, by key. Every branch of the query reads that exchange, so the changes are decoded once. The first
+branch selects the row with the greatest order of each key. The second one finds the last TRUNCATE, and the query fails there if
+the changes are of two tables.
 
-- A TRUNCATE ends every row with a smaller order. It is a separate group in the aggregation.
+- A TRUNCATE ends every row with a smaller order. TRUNCATEs are a separate group of rows.
 - A change with another key in ``_before_`` counts for both keys: it deletes the old key, with the same order.
 - A row with ``_unavailable_`` columns takes their values from the newest row of its key that has them. After a change of the
-  key, it continues with the earlier rows of the old key (`settled`).
+  key, it continues with the earlier rows of the old key (`settled`). AQE drops this branch if no row lacks values.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ from sparkwire.cdc.orders import as_order
 from sparkwire.spark.frames import quoted
 
 _NAMES: Final = ArrayType(StringType())
+_ORDER: Final = ("at", "live", "gone", "whole")
+"""the parts of ``o``"""
+_HISTORY: Final = ("unavailable", "tells", "event")
+"""columns of `events` that only `settled` needs"""
 
 
 class ChangedTable(NamedTuple):
@@ -78,6 +83,10 @@ class ChangedTable(NamedTuple):
         """Whether a row may have another key in `_before_`."""
         before = _fields(self.schema)
         return before is not None and not _is_never(self.schema, BEFORE) and set(self.keys) <= set(before)
+
+    def places(self) -> dict[str, str]:
+        """The names of the columns in ``row``."""
+        return {name: f"c{k}" for k, name in enumerate(self.columns)}
 
     def key_names(self) -> list[str]:
         return [f"key_{k}" for k in range(len(self.keys))]
@@ -124,40 +133,61 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
     table = ChangedTable.of(changes, keys, "current")
     changes = until(changes, as_of)
     steps = events(changes, table)
-    return _rows(steps, table).select(*result_columns(table))
+    return _rows(steps, table).select(*_result_columns(table))
 
 
 def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The last row of each existing key with all its values: ``row``, ``at`` and ``time``."""
-    columns = ["at", "time", "row"]
-    names = ["time", "table", "row", *(["unavailable"] if table.may_lack_values else [])]
-    last = latest(steps, table, names).repartition(*table.key_names())
+    """The last row of each existing key with all its values: ``at``, ``time`` and the table's columns, see `_flat`."""
+    flat = _exchanged(_flat(steps, table), table)
+    last = newest(flat, [*table.key_names(), "is_truncate"])
+    names = ["at", "time", *table.places().values()]
     if table.may_lack_values:
         lacks = lacks_values(dead_too=False)
-        rows = _exchanged(last, F.col("live") & ~lacks).select(columns)
-        some = _exchanged(last, lacks).limit(1).select(F.lit(True).alias("lacking"))
-        history = steps.crossJoin(F.broadcast(some)).drop("lacking")
-        rows = rows.unionByName(settled(history, table, dead_too=False).select(columns))
+        some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
+        history = _nested(flat, table).crossJoin(F.broadcast(some)).drop("lacking")
+        late = settled(history, table, dead_too=False).select("at", "time", "row.*")
+        rows = last.where(F.col("live") & ~lacks).select(names).unionByName(late.select(names))
     else:
-        rows = _exchanged(last, F.col("live")).select(columns)
-    bounds = boundary(_exchanged(last, F.lit(True)))
-    return rows.crossJoin(F.broadcast(bounds)).where("truncated IS NULL OR at > truncated")
+        rows = last.where("live").select(names)
+    return rows.crossJoin(F.broadcast(boundary(flat))).where("truncated IS NULL OR at > truncated")
 
 
-def _exchanged(last: DataFrame, condition: Column) -> DataFrame:
-    """Filter the rows of an exchange, so that all branches of a query read the same exchange.
+def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
+    """The rows of `events` without STRUCTs, which cost time in an exchange and a sort."""
+    places = table.places()
+    return steps.select(
+        *table.key_names(),
+        *("is_truncate", "o.*", "time", "table"),
+        F.when(F.col("table").isNotNull(), F.xxhash64("table")).alias("table_hash"),
+        *(F.col("row")[place].alias(place) for place in places.values()),
+        *(_HISTORY if table.may_lack_values else ()),
+    )
 
-    Spark would push the condition and the selection of columns below the exchange. Then each branch would have its own exchange,
-    and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
+
+def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
+    """The rows of `events` again."""
+    return flat.select(
+        *table.key_names(),
+        *("is_truncate", "time", "gone", *_HISTORY),
+        F.struct(*_ORDER).alias("o"),
+        F.struct(*table.places().values()).alias("row"),
+    )
+
+
+def _exchanged(flat: DataFrame, table: ChangedTable) -> DataFrame:
+    """The rows of an exchange by key, so that all branches of a query read the same exchange.
+
+    Spark would push a branch's conditions and its selection of columns below the exchange. Then each branch would have its own
+    exchange, and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
     """
-    never = F.expr("least_table > greatest_table") & (F.to_json(F.struct(*last.columns)) == "")
-    return last.where(F.rand(0) >= F.when(condition & ~F.coalesce(never, F.lit(False)), 0).otherwise(2))
+    df = flat.repartition(*table.key_names())
+    always = F.rand(0) + F.rand(1) >= 0
+    return df.where(always | (F.to_json(F.struct(*df.columns)) != ""))
 
 
-def result_columns(table: ChangedTable) -> list[Column]:
-    """The table's columns, followed by order and time, from rows with ``row``, ``at`` and ``time``."""
-    places = {name: k for k, name in enumerate(table.columns)}
-    columns = [F.col("row")[f"c{places[name]}"].alias(name) for name in table.columns]
+def _result_columns(table: ChangedTable) -> list[Column]:
+    """The table's columns, then order and time."""
+    columns = [F.col(place).alias(name) for name, place in table.places().items()]
     return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME)]
 
 
@@ -186,7 +216,7 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     """One row for each key of a change: ``key_…``, ``is_truncate``, ``o`` for ordering, and the change's data.
 
     ``tells``: whether ``row`` has the values of the key. ``event`` identifies a change of a key in both its rows, otherwise it is
-    NULL. ``gone`` is true in the row of the old key.
+    NULL. ``gone`` is true in the row of the old key. Of rows with the same order, the live one wins, then one with all values.
     """
     names = changes.columns
     if ERROR in names:
@@ -210,10 +240,11 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
         stored_value = [F.when(gone, before).otherwise(new) for new, before in zip(keys, old, strict=True)]
     live = op.isin(*LIVE) & ~gone
     unavailable = F.col(UNAVAILABLE) if UNAVAILABLE in names else F.lit(None).cast(_NAMES)
+    whole = live & (F.coalesce(F.size(unavailable), F.lit(0)) <= 0)
     return changes.select(
         *(column.alias(name) for column, name in zip(stored_value or keys, table.key_names(), strict=True)),
         (op == TRUNCATE).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), live.alias("live"), gone.alias("gone")).alias("o"),
+        F.struct(F.col(ORDER).alias("at"), live.alias("live"), gone.alias("gone"), whole.alias("whole")).alias("o"),
         live.alias("tells"),
         (F.col(TIME) if TIME in names else F.lit(None).cast(TimestampType())).alias("time"),
         (F.col(TABLE) if TABLE in names else F.lit(None).cast("string")).alias("table"),
@@ -228,11 +259,12 @@ def stored_steps(
     stored: DataFrame, table: ChangedTable, name: str | None, live: Column, *, is_truncate: bool = False
 ) -> DataFrame:
     """The rows of a stored table in the form of `events`: the last change of each."""
+    false, whole = F.lit(False), F.lit(not is_truncate)
     return stored.select(
         *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
         F.lit(is_truncate).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), live.alias("live"), F.lit(False).alias("gone")).alias("o"),
-        F.lit(not is_truncate).alias("tells"),
+        F.struct(F.col(ORDER).alias("at"), live.alias("live"), false.alias("gone"), whole.alias("whole")).alias("o"),
+        whole.alias("tells"),
         F.col(TIME).alias("time"),
         F.lit(name).cast("string").alias("table"),
         _row(table),
@@ -246,23 +278,31 @@ def _row(table: ChangedTable) -> Column:
     return F.struct(*(F.col(quoted(name)).alias(f"c{k}") for k, name in enumerate(table.columns))).alias("row")
 
 
-def latest(
-    steps: DataFrame,
-    table: ChangedTable,
-    names: Sequence[str] = ("time", "table", "row", "unavailable", "tells"),
-) -> DataFrame:
-    """The row with the greatest order of each key, with these columns. TRUNCATEs are a separate group."""
-    hashed = F.when(F.col("table").isNotNull(), F.xxhash64("table"))  # faster to compare than the name
-    grouped = steps.groupBy(*table.key_names(), "is_truncate").agg(
-        F.min(hashed).alias("least_table"),
-        F.max(hashed).alias("greatest_table"),
-        F.max_by(F.struct("o.at", "o.live", *names), "o").alias("last"),
+def newest(steps: DataFrame, keys: Sequence[str], order: str = "") -> DataFrame:
+    """The row with the greatest order of each key. ``order`` is the prefix of the columns with the parts of the order.
+
+    Spark sorts the rows and keeps the first of each group. This is faster than ``max_by``, which sorts them, too.
+    """
+    in_order = Window.partitionBy(*keys).orderBy(*(F.desc(f"{order}{name}") for name in _ORDER))
+    return steps.withColumn("nth", F.row_number().over(in_order)).where("nth = 1").drop("nth")
+
+
+def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
+    """The row with the greatest order of each key, and the names of its table: ``least_table`` and ``greatest_table``.
+
+    A key may have rows of two tables, and rows without a name. One of them is the last.
+    """
+    keys = [*table.key_names(), "is_truncate"]
+    of_key, place = Window.partitionBy(*keys), F.struct("o", "table")
+    last = newest(steps.repartition(*table.key_names()), [*keys, "table"], "o.").withColumns(
+        {
+            "least_table": F.min("table").over(of_key),
+            "greatest_table": F.max("table").over(of_key),
+            "last_place": F.max(place).over(of_key),
+        }
     )
-    return grouped.select(
-        *table.key_names(),
-        *("is_truncate", "least_table", "greatest_table"),
-        "last.*",
-    )
+    names = ["least_table", "greatest_table", "o.at", "o.live", "time", "row", "unavailable", "tells"]
+    return last.where(place == F.col("last_place")).select(*keys, *names)
 
 
 def lacks_values(dead_too: bool) -> Column:
@@ -271,20 +311,17 @@ def lacks_values(dead_too: bool) -> Column:
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
-def boundary(last: DataFrame) -> DataFrame:
+def boundary(flat: DataFrame) -> DataFrame:
     """One row with ``truncated``, the order of the last TRUNCATE. The query fails if the changes are of two tables."""
-    one = last.agg(F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"), *table_facts())
-    other = F.when(F.col("first") != F.col("last"), F.col("last")).otherwise(F.lit("another"))
-    sentence = F.format_string(TWO_TABLES, F.col("first"), other)
-    return one.select(
-        F.when(F.col("two_tables"), F.raise_error(sentence)).otherwise(F.col("truncated")).alias("truncated")
+    one = flat.agg(
+        F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
+        F.first("table", ignorenulls=True).alias("name"),
+        F.min("table_hash").alias("least"),
+        F.max("table_hash").alias("greatest"),
     )
-
-
-def table_facts() -> list[Column]:
-    """Aggregates of the last rows: ``first`` and ``last``, the names of their tables, and whether there are ``two_tables``."""
-    two = F.min("least_table") != F.max("greatest_table")
-    return [F.min("table").alias("first"), F.max("table").alias("last"), two.alias("two_tables")]
+    fails = F.raise_error(F.format_string(TWO_TABLES, "name", F.lit("another")))
+    two = F.col("least") != F.col("greatest")
+    return one.select(F.when(two, fails).otherwise(F.col("truncated")).alias("truncated"))
 
 
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:

@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.cdc.change_columns import TWO_TABLES
-from sparkwire.spark.current import ChangedTable, lacks_values, table_facts
+from sparkwire.spark.current import ChangedTable, lacks_values
 
 NEW: Final = "NOT live AND (known_at IS NULL OR known_at < at)"
 """the condition for a delete or TRUNCATE that is not stored yet"""
@@ -99,15 +99,16 @@ def _columns(known: Column) -> list[Column]:
         F.count_if(lacks_values(dead_too=False)).alias("lacking"),
         F.count_if(lacks_values(dead_too=True) & ~F.col("live") & ~F.coalesce(known, F.lit(False))).alias("silent"),
         F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
-        *table_facts(),
+        F.min("least_table").alias("first"),
+        F.max("greatest_table").alias("last"),
     ]
 
 
 def _read(row: dict[str, Any], source: str | None) -> dict[str, Any]:
     """Replace the names of tables by one. Raises ValueError if there are two."""
     names = sorted({name for name in (row.pop("first"), row.pop("last"), source) if name is not None})
-    if len(names) > 1 or row.pop("two_tables"):
-        raise ValueError(TWO_TABLES % tuple([*names, "another"][:2]))
+    if len(names) > 1:
+        raise ValueError(TWO_TABLES % tuple(names[:2]))
     return row | {"name": names[0] if names else None}
 
 
