@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
@@ -28,6 +27,7 @@ from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, 
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import NEW, TableFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
+from sparkwire.spark.settings import changed_settings
 
 _BESIDE: Final = "__deleted"
 _TRUNCATE: Final = "_truncate_"
@@ -313,26 +313,15 @@ def _run(source: DataFrame, target: TableTarget, condition: str, clauses: Sequen
     spark, view = source.sparkSession, f"sparkwire_merge_{uuid.uuid4().hex}"
     source.createOrReplaceTempView(view)
     try:
-        with _settings(spark):
+        with changed_settings(spark, _settings(spark)):
             spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {condition} {' '.join(clauses)}")
     finally:
         spark.catalog.dropTempView(view)
 
 
-@contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
-    """Change settings of the session during a MERGE."""
-    changed = {_DELTA_STORES_SOURCE: "none"}  # it is stored already
+def _settings(spark: SparkSession) -> dict[str, str]:
+    """The settings of the session during a MERGE."""
+    settings = {_DELTA_STORES_SOURCE: "none"}  # it is stored already
     if spark.version.startswith("4.1."):  # which plans the source as a subquery for this filter (SPARK-54873)
-        changed[_GROUP_FILTER] = "false"
-    before = {name: spark.conf.get(name, None) for name in changed}
-    for name, value in changed.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
+        settings[_GROUP_FILTER] = "false"
+    return settings
