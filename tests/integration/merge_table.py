@@ -102,6 +102,7 @@ def main(kind: str, directory: str) -> None:
     grown(spark)
     more(spark, kind)
     late(spark)
+    null_keys(spark)
     conflict(spark, Path(directory))
     lost(spark)
     spark.stop()
@@ -169,6 +170,19 @@ def late(spark: SparkSession) -> None:
             values = [row["v"] for row in sparkwire.merged(spark, target).collect()]
             print(json.dumps(["late", op, n, values]), flush=True)
     spark.conf.unset("spark.sql.session.timeZone")
+
+
+def null_keys(spark: SparkSession) -> None:
+    """A key with NULL in one of its columns is a key like others, also of a deleted row."""
+    for rows in (
+        [("INSERT", 1, None, 1, 1), ("INSERT", 2, None, 2, 2)],
+        [("UPDATE", 4, None, 1, 4), ("DELETE", 5, None, 2, None)],
+        [("UPDATE", 3, None, 2, 3)],
+    ):
+        changes = spark.createDataFrame(rows, "_op_ STRING, _order_ BIGINT, region STRING, id INT, v INT")
+        sparkwire.merge(changes, "shop.regions", ["region", "id"])
+    result = sparkwire.merged(spark, "shop.regions").select("region", "id", "v").collect()
+    print(json.dumps(["keys with NULL", [list(row) for row in result]]), flush=True)
 
 
 def lost(spark: SparkSession) -> None:

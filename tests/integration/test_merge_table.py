@@ -34,6 +34,7 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["rejected", "shop.other is not a table of merge, because it has no column _order_: name another target"],
         ["rejected", TWO],
         *(["late", *step] for step in LATE * 2),
+        ["keys with NULL", [[None, 1, 4]]],
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],
         ["after a loss", [[1, 11], [2, 3]], []],

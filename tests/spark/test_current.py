@@ -155,3 +155,14 @@ def test_rows_without_the_name_of_their_table(spark: SparkSession) -> None:
     changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
     result = sparkwire.current(changes, "id").collect()
     assert sorted((row["id"], row["_order_"]) for row in result) == [(2, 2), (3, 3)]
+
+
+def test_of_two_rows_with_one_order_the_complete_one_counts(spark: SparkSession) -> None:
+    """Otherwise the last rows and the history could take different ones, and the key would be lost."""
+    rows: list[tuple[str, int, int, str | None, list[str] | None]] = []
+    for id in range(100):
+        pair = [("UPDATE", 2, id, f"new {id}", None), ("UPDATE", 2, id, None, ["name"])]
+        rows += [("INSERT", 1, id, "old", None), *(pair if id % 2 else pair[::-1])]
+    changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, id INT, name STRING, _unavailable_ ARRAY<STRING>")
+    result = sparkwire.current(changes, "id").collect()
+    assert {row["id"]: row["name"] for row in result} == {id: f"new {id}" for id in range(100)}
