@@ -42,8 +42,6 @@ _PASSIVE: Final = re.compile(
     rf"\b(?:is|are|was|were|be|been|being)\s+(?:\w+ly\s+)?(?!(?:{_STATES})\b)[a-z]+(?:ed|wn|en|pt|lt|ld|nt|ght|de)\b",
     re.IGNORECASE,
 )
-
-
 _KINDS: Final = (
     ("pages", ".md"),
     ("notebooks", ".ipynb"),
@@ -57,7 +55,14 @@ class Text(NamedTuple):
 
     file: str
     line: int
+    """where it begins; in a notebook, the number of its cell"""
     text: str
+
+    def place(self, at: int = 0) -> str:
+        """The place of its character ``at``."""
+        if self.file.endswith(".ipynb"):
+            return f"{self.file}, cell {self.line}"
+        return f"{self.file}:{self.line + self.text.count(chr(10), 0, at)}"
 
 
 class HouseWord(NamedTuple):
@@ -76,9 +81,7 @@ class HouseWord(NamedTuple):
             return _long_sentences(self.pattern[1:], texts)
         regex = re.compile(rf"(?<![\w.])(?:{self.pattern})(?!\w)", re.IGNORECASE)
         return [
-            f"{each.file}:{each.line + each.text.count(chr(10), 0, match.start())}: {match.group()}"
-            for each in texts
-            for match in regex.finditer(each.text)
+            f"{each.place(match.start())}: {match.group()}" for each in texts for match in regex.finditer(each.text)
         ]
 
 
@@ -119,7 +122,7 @@ def _without_code(text: str) -> str:
 
 
 def _of_notebook(path: Path) -> Iterator[Text]:
-    """The text between its code; the number of the cell takes the place of a line."""
+    """The text between its code."""
     for number, cell in enumerate(json.loads(path.read_text("utf-8"))["cells"]):
         if cell["cell_type"] == "markdown":
             yield Text(_name(path), number, _without_code("".join(cell["source"])))
@@ -155,7 +158,7 @@ def sentences(text: str) -> list[list[str]]:
 def _long_sentences(suffix: str, texts: list[Text]) -> list[str]:
     """The file and first line of the text, and the first words, of each long sentence."""
     return [
-        f"{each.file}:{each.line}: {' '.join(words[:5])} …"
+        f"{each.place()}: {' '.join(words[:5])} …"
         for each in texts
         if each.file.endswith(suffix)
         for words in sentences(each.text)
@@ -166,7 +169,7 @@ def _long_sentences(suffix: str, texts: list[Text]) -> list[str]:
 def _passives(suffix: str, texts: list[Text]) -> list[str]:
     """The file and line of each passive."""
     return [
-        f"{each.file}:{each.line + each.text.count(chr(10), 0, match.start())}: {' '.join(match.group().split())}"
+        f"{each.place(match.start())}: {' '.join(match.group().split())}"
         for each in texts
         if each.file.endswith(suffix)
         for match in _PASSIVE.finditer(each.text)
