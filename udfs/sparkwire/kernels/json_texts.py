@@ -23,7 +23,7 @@ _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 
 @kernel
 def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
-    """Measure each value's text [bytes]: a string without escapes, any other value as written; -1 for NULL."""
+    """Measure each value's text [bytes]: a string with its escapes decoded, any other value as written; -1 for NULL."""
     for i in range(kinds.size):
         if kinds[i] == json_grammar.ESCAPED:
             out[i] = text_size(data, starts[i], sizes[i])
@@ -45,7 +45,7 @@ def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: N
 
 @kernel
 def text_size(data: Bytes, start: int, size: int) -> int:
-    """The size of a valid string without escapes, in UTF-8 [bytes]."""
+    """The size of a valid string in UTF-8, with its escapes decoded [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
         escape = u8(data, pos) == json_grammar.BACKSLASH
@@ -56,7 +56,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
 
 @kernel
 def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
-    """Write a valid string without escapes to ``out[at:]``. Returns its end."""
+    """Write a valid string to ``out[at:]``, with its escapes decoded. Returns its end."""
     pos, end = start, start + size
     while pos < end:
         escape = u8(data, pos) == json_grammar.BACKSLASH

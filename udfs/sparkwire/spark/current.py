@@ -275,7 +275,7 @@ def stored_steps(
 
 
 def _row(table: ChangedTable) -> Column:
-    return F.struct(*(F.col(quoted(name)).alias(f"c{k}") for k, name in enumerate(table.columns))).alias("row")
+    return F.struct(*(F.col(quoted(name)).alias(place) for name, place in table.places().items())).alias("row")
 
 
 def newest(steps: DataFrame, keys: Sequence[str], order: str = "") -> DataFrame:
@@ -333,23 +333,23 @@ def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> Data
 
 def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
     """The last rows that lack values, filled with their earlier values, also from before a change of the key."""
-    places = {name: f"c{k}" for k, name in enumerate(table.columns)}
+    places = table.places()
     keys = [*table.key_names(), "is_truncate"]
     in_order = Window.partitionBy(*keys).orderBy("o")
     until_now = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     at, lacks = F.col("o.at").alias("at"), F.coalesce(F.col("unavailable"), F.array().cast(_NAMES))
 
-    def newest(of: Column, value: Column) -> Column:
+    def last_of(of: Column, value: Column) -> Column:
         return F.last(F.when(of, F.struct(at, value)), ignorenulls=True).over(until_now)
 
     def stored_value(name: str) -> Column:
-        return newest(F.col("tells") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
+        return last_of(F.col("tells") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
 
     seen = steps.select(
         *keys,
         *("time", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
         F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
-        newest(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
+        last_of(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
         *(stored_value(name).alias(f"told_{places[name]}") for name in table.values),
     )
     needed = F.col("is_last") & lacks_values(dead_too)

@@ -102,8 +102,8 @@ def _rows(rows: DataFrame, table: ChangedTable, schema: StructType, facts: Batch
     keys = dict(zip(table.keys, table.key_names(), strict=True))
     known = F.lit(True) if with_values else F.col("live")
     values: list[Column] = [
-        (F.col(keys[name]) if name in keys else F.when(known, F.col("row")[f"c{k}"])).alias(name)
-        for k, name in enumerate(table.columns)
+        (F.col(keys[name]) if name in keys else F.when(known, F.col("row")[place])).alias(name)
+        for name, place in table.places().items()
     ]
     deleted = [(~live).alias(DELETED)] if keep else []
     own = [*values, F.col("at").alias(ORDER), F.col("time").alias(TIME), *deleted]

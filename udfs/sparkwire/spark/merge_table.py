@@ -186,7 +186,7 @@ def _last(steps: DataFrame, table: ChangedTable) -> DataFrame:
 
 def _values(table: ChangedTable) -> list[Column]:
     """The columns of a row that are not part of the key."""
-    return [F.col("row")[f"c{k}"].alias(f"c{k}") for k, name in enumerate(table.columns) if name not in table.keys]
+    return [F.col("row")[place].alias(place) for name, place in table.places().items() if name not in table.keys]
 
 
 def _gone_since(spark: SparkSession, beside: TableTarget, least: Any, order: DataType) -> DataFrame | None:
@@ -276,8 +276,7 @@ def _merge(
 
 def _places(table: ChangedTable) -> dict[str, str]:
     """The columns of the table with their names in the last rows."""
-    keys = dict(zip(table.keys, table.key_names(), strict=True))
-    return {name: keys.get(name, f"c{k}") for k, name in enumerate(table.columns)}
+    return table.places() | dict(zip(table.keys, table.key_names(), strict=True))
 
 
 def _condition(table: ChangedTable, facts: TableFacts) -> str:
