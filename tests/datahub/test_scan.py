@@ -251,6 +251,15 @@ def test_values_that_only_late_rows_have() -> None:
     assert len(found.values) == 10
 
 
+def test_more_values_than_usual() -> None:
+    """Memory is allocated for some tens of values; a late row may have more."""
+    names = [f"column_{i}" for i in range(90)]
+    tree = tree_of([(name,) for name in names])
+    rows = [json.dumps(dict.fromkeys(names[: 3 * i], i)).encode() for i in range(31)]
+    check_as_alone(rows, tree=tree)
+    check_as_alone(rows[::-1], tree=tree)
+
+
 # ---------------------------------------------------------------- masks
 
 

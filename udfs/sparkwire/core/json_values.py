@@ -27,6 +27,8 @@ from sparkwire.kernels.json_texts import (
 Codes = npt.NDArray[np.int32]
 
 _PIECE: Final = 1 << 16  # [items]
+_LIKELY: Final = 32
+"""Values that a batch of documents usually has at most, of all those that a tree selects. New memory costs as much as a scan."""
 
 
 class Values(NamedTuple):
@@ -115,12 +117,14 @@ def documents(
     With ``nulls``, a null has the kind NULL; otherwise it is ABSENT.
     """
     rows = len(begins)
-    shape = (tree.slots, rows)
-    starts, sizes, counts = (empty(shape[0] * rows, np.int64).reshape(shape) for _ in range(3))
-    kinds, intact = empty(shape[0] * rows, np.int8).reshape(shape), empty(rows, np.bool_)
     longest = int((ends - begins).max()) if rows else 0
-    state = scratch(tree, longest)
-    scan_documents(data, begins, ends, tree, nulls, state, starts, sizes, kinds, counts, intact)
+    intact, room = empty(rows, np.bool_), min(tree.slots, _LIKELY)
+    while True:
+        starts, sizes, counts = (empty(room * rows, np.int64).reshape(room, rows) for _ in range(3))
+        kinds, state = empty(room * rows, np.int8).reshape(room, rows), scratch(tree, longest)
+        if scan_documents(data, begins, ends, tree, nulls, state, starts, sizes, kinds, counts, intact):
+            break
+        room = tree.slots  # rarely, and then the scan usually ended at the first document
     found = [Values(data, starts[k], sizes[k], kinds[k], counts[k]) for k in range(int(state.found[0]))]
     return Documents(data, state.columns, found, intact)
 

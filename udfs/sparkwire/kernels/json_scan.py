@@ -172,8 +172,10 @@ def scan_documents(
     kinds: Kinds,
     counts: Ints,
     valid: Bools,
-) -> None:
+) -> bool:
     """Validate each document ``data[begins[i]:ends[i]]`` and store the spans of the selected values.
+
+    Returns false as soon as more slots have a value than ``kinds`` has rows. The results are then incomplete.
 
     Parameters
     ----------
@@ -196,6 +198,8 @@ def scan_documents(
                 marks -= 1
         valid[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
         last, size = begin, end - begin
+        if found[0] > kinds.shape[0]:
+            return False
         while known < found[0]:
             for before in range(row):
                 kinds[known, before], sizes[known, before] = json_grammar.ABSENT, -1
@@ -208,6 +212,7 @@ def scan_documents(
                 starts[c, r] = begin + slots[_START, s]
                 if kind >= json_grammar.OBJECT:
                     counts[c, r] = slots[_COUNT, s]
+    return True
 
 
 @kernel
