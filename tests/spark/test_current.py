@@ -142,6 +142,14 @@ def test_two_tables_whose_last_rows_are_of_one_table(spark: SparkSession) -> Non
         sparkwire.current(changes, "id").collect()
 
 
+def test_two_tables_without_rows_now(spark: SparkSession) -> None:
+    """The result would be empty, but for the error."""
+    rows = [("DELETE", 1, "a.orders", 1), ("DELETE", 2, "b.orders", 2)]
+    changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, _table_ STRING, id INT")
+    with pytest.raises(PySparkException, match=r"the changes are of two tables, [ab]\.orders and another: filter"):
+        sparkwire.current(changes, "id").collect()
+
+
 def test_rows_without_the_name_of_their_table(spark: SparkSession) -> None:
     """As tombstones are: they count for the same keys."""
     rows = [

@@ -1,8 +1,8 @@
 """Compute the current table from a change table: the latest change of every key.
 
 The changes are exchanged once, by key. Every branch of the query reads that exchange, so the changes are decoded once. The first
-branch selects the row with the greatest order of each key. The second one finds the last TRUNCATE, and the query fails there if
-the changes are of two tables.
+branch selects the row with the greatest order of each key. The second one finds the last TRUNCATE, and whether the changes are of
+two tables; then the query fails.
 
 - A TRUNCATE ends every row with a smaller order. TRUNCATEs are a separate group of rows.
 - A change with another key in ``_before_`` counts for both keys: it deletes the old key, with the same order.
@@ -44,9 +44,11 @@ from sparkwire.cdc.orders import as_order
 from sparkwire.spark.frames import quoted
 
 _NAMES: Final = ArrayType(StringType())
-_ORDER: Final = ("at", "live", "gone", "whole")
-"""the parts of ``o``"""
-_HISTORY: Final = ("unavailable", "tells", "event")
+_ORDER: Final = ("at", "rank")
+"""the parts of ``o``: the order, and the rank of rows with the same order, see `_rank`"""
+_LIVE: Final = 4
+"""the rank of a live row, or a greater one"""
+_HISTORY: Final = ("unavailable", "tells", "gone", "event")
 """columns of `events` that only `settled` needs"""
 
 
@@ -139,26 +141,28 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any) ->
 def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last row of each existing key with all its values: ``at``, ``time`` and the table's columns, see `_flat`."""
     flat = _exchanged(_flat(steps, table), table)
-    last = newest(flat, [*table.key_names(), "is_truncate"])
+    facts = _facts(flat)
+    last = _with_facts(newest(flat.where("rank IS NOT NULL"), table.key_names()), facts).where(_is_valid())
+    live = F.col("rank") >= _LIVE
     names = ["at", "time", *table.places().values()]
-    if table.may_lack_values:
-        lacks = lacks_values(dead_too=False)
-        some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
-        history = _nested(flat, table).crossJoin(F.broadcast(some)).drop("lacking")
-        late = settled(history, table, dead_too=False).select("at", "time", "row.*")
-        rows = last.where(F.col("live") & ~lacks).select(names).unionByName(late.select(names))
-    else:
-        rows = last.where("live").select(names)
-    return rows.crossJoin(F.broadcast(boundary(flat))).where("truncated IS NULL OR at > truncated")
+    if not table.may_lack_values:
+        return last.where(live).select(names)
+    lacks = live & _has_unavailable()
+    some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
+    history = _nested(flat, table).crossJoin(F.broadcast(some)).drop("lacking")
+    late = _with_facts(settled(history, table, dead_too=False), facts).where(_AFTER_TRUNCATE)
+    late = late.select("at", "time", "row.*").select(names)
+    return last.where(live & ~lacks).select(names).unionByName(late)
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The rows of `events` without STRUCTs, which cost time in an exchange and a sort."""
+    """The rows of `events` without STRUCTs, which cost time in an exchange and a sort. A TRUNCATE has no ``rank``."""
     places = table.places()
     return steps.select(
         *table.key_names(),
-        *("is_truncate", "o.*", "time", "table"),
-        F.when(F.col("table").isNotNull(), F.xxhash64("table")).alias("table_hash"),
+        "o.at",
+        F.when(~F.col("is_truncate"), F.col("o.rank")).alias("rank"),
+        *("time", "table"),
         *(F.col("row")[place].alias(place) for place in places.values()),
         *(_HISTORY if table.may_lack_values else ()),
     )
@@ -168,8 +172,10 @@ def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
     """The rows of `events` again."""
     return flat.select(
         *table.key_names(),
-        *("is_truncate", "time", "gone", *_HISTORY),
+        F.col("rank").isNull().alias("is_truncate"),
+        *("time", *_HISTORY),
         F.struct(*_ORDER).alias("o"),
+        F.coalesce(F.col("rank") >= _LIVE, F.lit(False)).alias("live"),
         F.struct(*table.places().values()).alias("row"),
     )
 
@@ -181,7 +187,7 @@ def _exchanged(flat: DataFrame, table: ChangedTable) -> DataFrame:
     exchange, and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
     """
     df = flat.repartition(*table.key_names())
-    always = F.rand(0) + F.rand(1) >= 0
+    always = F.monotonically_increasing_id() >= 0
     return df.where(always | (F.to_json(F.struct(*df.columns)) != ""))
 
 
@@ -216,7 +222,7 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     """One row for each key of a change: ``key_…``, ``is_truncate``, ``o`` for ordering, and the change's data.
 
     ``tells``: whether ``row`` has the values of the key. ``event`` identifies a change of a key in both its rows, otherwise it is
-    NULL. ``gone`` is true in the row of the old key. Of rows with the same order, the live one wins, then one with all values.
+    NULL. ``gone`` is true in the row of the old key.
     """
     names = changes.columns
     if ERROR in names:
@@ -244,7 +250,8 @@ def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     return changes.select(
         *(column.alias(name) for column, name in zip(stored_value or keys, table.key_names(), strict=True)),
         (op == TRUNCATE).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), live.alias("live"), gone.alias("gone"), whole.alias("whole")).alias("o"),
+        F.struct(F.col(ORDER).alias("at"), _rank(live, gone, whole)).alias("o"),
+        live.alias("live"),
         live.alias("tells"),
         (F.col(TIME) if TIME in names else F.lit(None).cast(TimestampType())).alias("time"),
         (F.col(TABLE) if TABLE in names else F.lit(None).cast("string")).alias("table"),
@@ -263,7 +270,8 @@ def stored_steps(
     return stored.select(
         *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
         F.lit(is_truncate).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), live.alias("live"), false.alias("gone"), whole.alias("whole")).alias("o"),
+        F.struct(F.col(ORDER).alias("at"), _rank(live, false, whole)).alias("o"),
+        live.alias("live"),
         whole.alias("tells"),
         F.col(TIME).alias("time"),
         F.lit(name).cast("string").alias("table"),
@@ -272,6 +280,12 @@ def stored_steps(
         F.lit(False).alias("gone"),
         F.lit(None).cast("string").alias("event"),
     )
+
+
+def _rank(live: Column, gone: Column, whole: Column) -> Column:
+    """Which of the rows with the same order of a key wins: the live one, then that of an old key, then one with all values."""
+    bits = F.when(live, _LIVE).otherwise(0) + F.when(gone, 2).otherwise(0) + F.when(whole, 1).otherwise(0)
+    return bits.cast("tinyint").alias("rank")
 
 
 def _row(table: ChangedTable) -> Column:
@@ -301,27 +315,49 @@ def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
             "last_place": F.max(place).over(of_key),
         }
     )
-    names = ["least_table", "greatest_table", "o.at", "o.live", "time", "row", "unavailable", "tells"]
+    names = ["least_table", "greatest_table", "o.at", "live", "time", "row", "unavailable", "tells"]
     return last.where(place == F.col("last_place")).select(*keys, *names)
 
 
 def lacks_values(dead_too: bool) -> Column:
     """Whether the last row of a key lacks values. With ``dead_too``, also for deleted rows."""
-    lacks = F.col("live") & (F.coalesce(F.size("unavailable"), F.lit(0)) > 0)
+    lacks = F.col("live") & _has_unavailable()
     return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
 
 
-def boundary(flat: DataFrame) -> DataFrame:
-    """One row with ``truncated``, the order of the last TRUNCATE. The query fails if the changes are of two tables."""
+def _has_unavailable() -> Column:
+    return F.coalesce(F.size("unavailable"), F.lit(0)) > 0
+
+
+def _facts(flat: DataFrame) -> DataFrame:
+    """One row with ``facts``: ``truncated``, the order of the last TRUNCATE, and ``two_tables``.
+
+    Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names.
+    """
+    table = F.when(F.col("table").isNotNull(), F.xxhash64("table"))
     one = flat.agg(
-        F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
-        F.first("table", ignorenulls=True).alias("name"),
-        F.min("table_hash").alias("least"),
-        F.max("table_hash").alias("greatest"),
+        F.max(F.when(F.col("rank").isNull(), F.col("at"))).alias("truncated"),
+        F.min(table).alias("least"),
+        F.max(table).alias("greatest"),
     )
-    fails = F.raise_error(F.format_string(TWO_TABLES, "name", F.lit("another")))
-    two = F.col("least") != F.col("greatest")
-    return one.select(F.when(two, fails).otherwise(F.col("truncated")).alias("truncated"))
+    two = F.coalesce(F.col("least") != F.col("greatest"), F.lit(False))
+    return one.select(F.struct("truncated", two.alias("two_tables")).alias("facts"))
+
+
+def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
+    if hasattr(facts, "scalar"):  # since Spark 4.0: a subquery takes less time than a broadcast
+        return rows.withColumn("facts", facts.scalar())
+    return rows.crossJoin(F.broadcast(facts))
+
+
+_AFTER_TRUNCATE: Final = "facts.truncated IS NULL OR at > facts.truncated"
+
+
+def _is_valid() -> Column:
+    """Whether no TRUNCATE ended the row. The query fails if the changes are of two tables."""
+    name = F.coalesce("table", F.lit("one without a name"))
+    fails = F.raise_error(F.format_string(TWO_TABLES, name, F.lit("another")))
+    return F.when(F.col("facts.two_tables"), fails).otherwise(F.expr(_AFTER_TRUNCATE))
 
 
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
@@ -347,9 +383,9 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
 
     seen = steps.select(
         *keys,
-        *("time", "row", "gone", "event", "unavailable", "tells", at, F.col("o.live")),
+        *("time", "row", "gone", "event", "unavailable", "tells", "live", at),
         F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
-        last_of(F.col("o.live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
+        last_of(F.col("live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
         *(stored_value(name).alias(f"told_{places[name]}") for name in table.values),
     )
     needed = F.col("is_last") & lacks_values(dead_too)
