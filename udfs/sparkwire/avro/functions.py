@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.avro.column_json import JsonTexts
 from sparkwire.avro.json_readers import JsonReader, json_reader
 from sparkwire.avro.schema import parse
+from sparkwire.avro.texts import JsonTexts
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
 from sparkwire.core.function import Format, Function

@@ -1,4 +1,9 @@
-"""Decode Avro data of any schema to JSON of any size."""
+"""Decode Avro data of any schema to JSON: first to columns, then these to JSON. Data of recursive schemas go through fastavro.
+
+The JSON has no tags for union branches. Bytes and fixed are Base64. Logical types are text: ISO 8601 dates and times, decimals,
+UUIDs; a duration is ``P<months>M<days>DT<seconds>S``. Names are in schema order. If a map has the same key twice, the last one
+wins.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.assembler import least_size, least_text
-from sparkwire.avro.column_json import JsonTexts, json_plan, read_json
 from sparkwire.avro.recursive_json import RecursiveJson
 from sparkwire.avro.schema import Schema
-from sparkwire.base.error_codes import TOO_LARGE
-from sparkwire.core.column import INT32_MAX, Spans
+from sparkwire.avro.targets import Target
+from sparkwire.avro.texts import JsonTexts, text_column
+from sparkwire.base.error_codes import OK, TOO_LARGE
+from sparkwire.core.column import INT32_MAX, Spans, masked
+from sparkwire.core.json_columns import base64_of, items_of, joined, number_of, object_of, or_null, string_of
 from sparkwire.errors import ColumnTooLargeError, SchemaError
 
 _MAX_TEXT_OF_EMPTY: Final = 1 << 20  # [bytes]
@@ -28,7 +36,7 @@ def json_reader(schema: Schema) -> JsonReader:
     if least_size(schema) == 0 and least_text(schema) > _MAX_TEXT_OF_EMPTY:
         raise SchemaError(f"{schema.title} of no bytes would be a text of more than {_MAX_TEXT_OF_EMPTY >> 20} MiB")
     try:
-        read: JsonReader = partial(read_json, json_plan(schema))
+        read: JsonReader = partial(_read_columns, plan([schema], schema, as_json=True))
     except SchemaError:  # recursive, or with too many columns
         read = RecursiveJson(schema).read
     return partial(_read_parts, read)
@@ -55,3 +63,40 @@ def _read_parts(read: JsonReader, spans: Spans) -> JsonTexts:
         else:
             used += size
     return JsonTexts(pc.if_else(pa.array(errors != TOO_LARGE), texts, None).combine_chunks(), errors)
+
+
+def _read_columns(plan: ColumnPlan, spans: Spans) -> JsonTexts:
+    """Each datum as JSON. Raises ColumnTooLargeError if one column cannot hold all texts."""
+    decoded = decode(plan, spans)
+    valid = (decoded.errors == OK) & (spans.sizes >= 0)
+    texts = or_null(_texts(plan.target, decoded.column))
+    return JsonTexts(texts if valid.all() else pc.if_else(pa.array(valid), texts, None), decoded.errors)
+
+
+def _texts(target: Target, column: pa.Array) -> pa.Array:
+    """STRING: the values of a column as JSON. NULL stays NULL."""
+    if target.kind == "null":
+        return pa.nulls(len(column), pa.string())
+    if target.kind == "union":
+        members = [_texts(child, column.field(k)) for k, child in enumerate(target.children)]
+        return pc.coalesce(pa.nulls(len(column), pa.string()), *members)
+    if target.kind == "struct":
+        fields = [or_null(_texts(child, column.field(k))) for k, child in enumerate(target.children)]
+        names = [field.name for field in target.schema.fields]
+        return masked(object_of(dict(zip(names, fields, strict=True)), len(column)), [column])
+    if target.kind == "list":
+        return masked(items_of(column.offsets, or_null(_texts(target.children[0], column.values))), [column])
+    if target.kind == "map":
+        values = or_null(_texts(target.children[1], column.items))
+        return masked(items_of(column.offsets, joined(string_of(column.keys), ":", values), "{}"), [column])
+    return _scalars(target.schema, column)
+
+
+def _scalars(schema: Schema, column: pa.Array) -> pa.Array:
+    if pa.types.is_string(column.type):
+        return string_of(column)
+    if pa.types.is_binary(column.type) and schema.logical not in ("uuid", "duration"):
+        return base64_of(column)
+    if schema.logical:
+        return joined('"', text_column(schema, column), '"')
+    return number_of(column)  # or true and false

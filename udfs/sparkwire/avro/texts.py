@@ -6,7 +6,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,15 @@ _MAX_DIGITS: Final = 4000
 """maximum number of digits that Python converts to a text"""
 _PLAIN: Final = (1e-3, 1e7)
 """the range that Java writes without an exponent"""
+
+
+class JsonTexts(NamedTuple):
+    """Data as JSON, with the errors of the rows that could not be read."""
+
+    texts: pa.Array
+    """STRING, NULL if the row is NULL or cannot be read"""
+    errors: NDArray[np.int8]
+    """codes of `errors`"""
 
 
 def text_column(schema: Schema, values: pa.Array) -> pa.Array:
