@@ -51,8 +51,7 @@ def _layout(layout: Layout) -> list[str]:
 
 
 def _struct(struct: Struct, layouts: Sequence[Layout]) -> list[str]:
-    parts = [struct.length, *struct.parts] if struct.length else struct.parts
-    rows = _shared(list(_rows(parts, "")), layouts)
+    rows = _shared(list(_rows(struct.parts, "")), layouts)
     head = [f"## Struct: {struct.title}", "", "| part | type | present if | meaning |", "|---|---|---|---|"]
     return [*head, *rows, "", *map(_covered, struct.covered), *[""] * bool(struct.covered)]
 
@@ -127,8 +126,8 @@ def _common(rows: Sequence[_Row], layout: Layout) -> int:
 
 
 def _covered(covered: Covered) -> str:
-    first = f"begins at `{_names(covered.first)}`" if covered.first else f"begins after `{_names(covered.after)}`"
-    return f"- `{covered.checksum}` is a `{covered.crc}`. Its span {first} and ends with `{_names(covered.last)}`."
+    after = _names(covered.after or [covered.checksum])
+    return f"- `{covered.checksum}` is a `{covered.crc}`. Its span begins after `{after}` and ends with `{_names(covered.last)}`."
 
 
 def _names(parts: Sequence[str]) -> str:

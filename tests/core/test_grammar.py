@@ -16,7 +16,7 @@ from sparkwire.base.wire import Field, Layout
 from sparkwire.core.dump import Dump, Line
 from sparkwire.core.walk import Walker
 from sparkwire.databus.layout import EVENT_V1, EVENT_V2, V2_METADATA, V2_PAYLOAD
-from sparkwire.kafka.layout import BATCH, OVERHEAD, RECORD, WHOLE_BATCH, WHOLE_MESSAGES
+from sparkwire.kafka.layout import BATCH, MESSAGE, OVERHEAD, RECORD, WHOLE_BATCH
 from sparkwire.kafka.txn_index import TXN_INDEX
 from tests.kafka.test_oracle import mutated, mutated_messages, resealed
 from tests.support import kafka_cases as golden
@@ -123,7 +123,7 @@ def test_messages(magic: int) -> None:
     for message, row in zip(rows, ask("kafka_message", rows), strict=True):
         if row["magic"] not in (0, 1):
             continue
-        read = Reader(message).read(WHOLE_MESSAGES[row["magic"]])
+        read = Reader(message).read(MESSAGE)
         values = read.values
         assert values.get("crc") == row["crc"]
         assert values.get("attributes") == row["attributes"]
@@ -146,7 +146,7 @@ def test_messages_of_compressed_sets(magic: int) -> None:
     count = 0
     for data, rows in zip(logs, ask("kafka_records", logs), strict=True):
         for begin, stop, _, _ in oracle.entries(data):
-            read = Reader(data[begin + OVERHEAD : stop], unpack=decompressed).read(WHOLE_MESSAGES[magic])
+            read = Reader(data[begin + OVERHEAD : stop], unpack=decompressed).read(MESSAGE)
             own = [row for row in rows if row["position"] == begin]
             messages = [(message["key"], message["value"]) for message in read.values["inner"]]
             assert messages == [(row["key"], row["value"]) for row in own]
@@ -213,22 +213,24 @@ def test_mutated_events(seed: int) -> None:
 
 # -- a format that nobody knows
 
-MESSAGE = Struct(
+INVENTED = Struct(
     "message",
     Field("flags", "u8", "bit 0: a name follows"),
     Field("crc", "u32", "of what follows"),
     PresentIf("flags", 1, {1: [Sized("name", Field("name_size", "i16"))]}),
     Repeated(
-        Struct("row", Varint("number"), length=Varint("length", "[bytes]")), Varint("count"), "after the last row"
+        Struct("row", Varint("length", "[bytes]"), Varint("number"), ends="length", counts_rest=True),
+        Varint("count"),
+        "after the last row",
     ),
-    covered=[Covered("crc", "crc32", first=["name_size", "count"], last=["message"])],
+    covered=[Covered("crc", "crc32", last=["message"])],
 )
 CONTENT = struct.pack(">h", 3) + b"abc" + bytes([4, 2, 5, 4, 0x80, 1])
 
 
 def explained(data: bytes) -> list[Line]:
     walker = Walker(Dump(data))
-    walker.walk(MESSAGE)
+    walker.walk(INVENTED)
     return walker.dump.end()
 
 
@@ -256,10 +258,10 @@ def test_a_table_explains_corrupt_bytes() -> None:
     assert "one flipped bit explains it, bit 6 of byte 8, in name" in notes["crc"]
     assert notes["name"] == "byte 8 was 0x62 if one bit has flipped"
     notes = {line.field: line.note or "" for line in explained(sound[:-1])}
-    assert notes["row[1].length"] == "a row of 2 bytes, 1 are left; [bytes]"
+    assert notes["row[1].length"] == "the row has 2 bytes, 1 are here; the row has no number; [bytes]"
     assert "row[1].rest" in notes
     notes = {line.field: line.note or "" for line in explained(sound + b"!")}
-    assert notes["row[1].length"] == "it is the last of 2 rows, and 1 bytes are left after it; [bytes]"
+    assert notes["count"] == "1 bytes are left after 2 rows"
 
 
 # -- sizes

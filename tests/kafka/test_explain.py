@@ -171,7 +171,7 @@ def test_decompressed_messages_follow_their_payload() -> None:
     fields = [line["field"] for line in lines]
     at = fields.index("message[0].payload")
     assert fields[at + 1].startswith("message[0].inner[0].")
-    assert fields[-1] == "message[0].left_over"
+    assert fields[-1] == "message[0].unclaimed"
 
 
 def test_many_records_are_one_line() -> None:

@@ -33,8 +33,8 @@ class Read:
     def __init__(self, parent: Read | None = None) -> None:
         self.parent = parent
         self.values: Values = {}
-        self.spans: dict[str, tuple[int, int]] = {}
-        """the expected start and end of each part"""
+        self.ends: dict[str, int] = {}
+        """the expected end of each part"""
         self.checks: dict[str, bool] = {}
         """whether each checksum is correct, if all its bytes exist"""
         self.wrong = False
@@ -57,20 +57,23 @@ class Reader:
         try:
             for part in struct.parts:
                 self.part(part, struct, read)
+                if isinstance(part, Varint) and part.name == struct.ends:
+                    if not 0 <= read.values[part.name] <= self.stop - self.at:
+                        raise Ends
+                    self.stop = self.at + read.values[part.name]
         except Ends:
-            if struct.length is not None:
+            if self.is_item(struct):
                 raise
-        if not struct.ends:
-            read.spans[struct.name] = start, self.stop
+        if not struct.ends or self.is_item(struct):
+            read.ends[struct.name] = self.stop
         elif struct.ends in read.values:
-            end = start + struct.uncounted + read.values[struct.ends]
-            read.spans[struct.name] = start, end
+            end = (read.ends[struct.ends] if struct.counts_rest else start) + read.values[struct.ends]
+            read.ends[struct.name] = end
             read.wrong |= self.at > end
-            fixed = [read.spans[part.name][1] for part in struct.parts if isinstance(part, Field)]
+            fixed = [read.ends[part.name] for part in struct.parts if isinstance(part, Field)]
             self.at = end if end >= max(fixed, default=end) else -1
         for covered in struct.covered:
-            begin = self.edge(read, covered.first, 0) if covered.first else self.edge(read, covered.after, 1)
-            end = self.edge(read, covered.last, 1)
+            begin, end = self.end(read, covered.after or [covered.checksum]), self.end(read, covered.last)
             if (
                 None not in (begin, end)
                 and covered.checksum in read.values
@@ -81,8 +84,12 @@ class Reader:
                 read.checks[covered.checksum] = computed == read.values[covered.checksum]
         return read
 
-    def edge(self, read: Read, names: Sequence[str], side: int) -> Any:
-        return next((read.spans[name][side] for name in names if name in read.spans), None)
+    def is_item(self, struct: Struct) -> bool:
+        """Whether the struct begins with its size: no part of it reaches beyond."""
+        return isinstance(struct.parts[0], Varint) and struct.parts[0].name == struct.ends
+
+    def end(self, read: Read, names: Sequence[str]) -> Any:
+        return next((read.ends[name] for name in names if name in read.ends), None)
 
     def part(self, part: Part, struct: Struct, read: Read) -> None:
         if self.at < 0:
@@ -109,7 +116,7 @@ class Reader:
     def take(self, name: str, size: int, read: Read) -> bytes | None:
         """Bytes, if all of them exist."""
         at, self.at = self.at, self.at + size
-        read.spans[name] = at, self.at
+        read.ends[name] = self.at
         return self.data[at : self.at] if self.at <= self.stop else None
 
     def number(self, part: Field | Varint, read: Read) -> int:
@@ -130,6 +137,7 @@ class Reader:
             if byte < 128:
                 value &= (1 << part.bits) - 1
                 read.values[part.name] = value >> 1 ^ -(value & 1)
+                read.ends[part.name] = self.at
                 return int(read.values[part.name])
         read.wrong = True
         raise Ends
@@ -179,13 +187,8 @@ class Reader:
             item = Read(read)
             stop = self.stop
             try:
-                if part.of.length is not None:
-                    size = self.number(part.of.length, item)
-                    if not 0 <= size <= self.stop - self.at:
-                        raise Ends
-                    self.stop = self.at + size
                 self.read(part.of, item)
-                if item.wrong or (part.of.length is not None and self.at != self.stop):
+                if item.wrong or (self.is_item(part.of) and self.at != self.stop):
                     raise Ends
             except Ends:
                 read.wrong = True

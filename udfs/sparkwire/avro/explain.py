@@ -50,7 +50,7 @@ TABLES: Final[Mapping[str, Struct]] = {
 
 
 class _MessageWalker(Walker):
-    def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes, str]:
+    def opened(self, scope: Scope, content: bytes) -> tuple[bytes, str]:
         try:
             return zlib.decompressobj().decompress(content, LONGEST_TEXT), "compressed with zlib"
         except zlib.error as error:

@@ -3,7 +3,7 @@
 A `Struct` is a table of parts in the order of the bytes: the fields of a layout, and these words.
 
     HEADER = Struct("header", Sized("key", Varint("key_size")), Sized("value", Varint("value_size")))
-    RECORD = Struct("record", Field("attributes", "i8"), Repeated(HEADER, Varint("header_count")), length=Varint("length"))
+    RECORD = Struct("record", Varint("length"), Repeated(HEADER, Varint("header_count")), ends="length", counts_rest=True)
 
 The table drives the explanation of the format (`core.walk`), its page, the sizes that writers need (`size_of`), and the slow
 reader of the tests. Kernels are written by hand.
@@ -86,10 +86,8 @@ class Covered:
     crc: Crc
     last: Sequence[str]
     """the part with which the span ends"""
-    first: Sequence[str] = ()
-    """the part with which the span begins"""
     after: Sequence[str] = ()
-    """or the part after which it begins"""
+    """the part after which the span begins, by default the checksum itself"""
 
 
 class Struct:
@@ -97,14 +95,12 @@ class Struct:
 
     title
         its title on the format's page, if that differs from its name.
-    length
-        a varint before the struct with its size [bytes].
     ends
-        a field of the struct with the size of the whole struct [bytes].
-    uncounted
-        how many of its first bytes ``ends`` does not count [bytes].
+        a number of the struct with the size of the whole struct [bytes].
+    counts_rest
+        whether ``ends`` has only the size of the bytes after it.
     unclaimed
-        description of bytes after the last part, if ``ends`` gives a larger size.
+        description of bytes after the last part, if ``ends`` gives a larger size; otherwise, such bytes are an error.
     covered
         the spans that its checksums cover.
     """
@@ -114,18 +110,16 @@ class Struct:
         name: str,
         *parts: Part,
         title: str = "",
-        length: Varint | None = None,
         ends: str = "",
-        uncounted: int = 0,
+        counts_rest: bool = False,
         unclaimed: str = "",
         covered: Sequence[Covered] = (),
     ) -> None:
         self.name = name
         self.parts = parts
         self.title = title or name
-        self.length = length
         self.ends = ends
-        self.uncounted = uncounted
+        self.counts_rest = counts_rest
         self.unclaimed = unclaimed
         self.covered = covered
 
@@ -145,7 +139,7 @@ def size_of(part: Part, values: Mapping[str, Any]) -> int:
     are a sequence of such mappings; the key is the name of its struct. The function computes sizes and counts itself.
 
         >>> size_of(RECORD, {"header": [{"key": b"k", "value": None}]})
-        6
+        5
     """
     match part:
         case Field():
@@ -163,8 +157,11 @@ def size_of(part: Part, values: Mapping[str, Any]) -> int:
             present = part.of(values.get(part.field, 0))
             return sum(size_of(each, values) for each in present or ())
         case Struct():
-            size = sum(size_of(each, values) for each in part.parts)
-            return size if part.length is None else varint_size(size) + size
+            length, *rest = part.parts
+            if not isinstance(length, Varint) or length.name != part.ends:
+                return sum(size_of(each, values) for each in part.parts)
+            size = sum(size_of(each, values) for each in rest)
+            return varint_size(size) + size
 
 
 def _number_size(number: Field | Varint | str | None, value: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, Literal
 
@@ -151,6 +152,14 @@ def text_of(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return text if all(character.isprintable() or character in "\t\n\r" for character in text) else None
+
+
+def time_of(microseconds: int) -> str:
+    """A time since the epoch in ISO 8601."""
+    try:
+        return (datetime(1970, 1, 1) + timedelta(microseconds=microseconds)).isoformat() + "Z"
+    except OverflowError:
+        return "outside of the years 1 to 9999"
 
 
 def explained(explain: Callable[[bytes], Sequence[Line]]) -> Callable[[pa.Array], pa.Array]:

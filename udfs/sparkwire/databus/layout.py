@@ -126,8 +126,8 @@ EVENT_V1: Final = Struct(
     title="V1 event with key and value",
     ends="length",
     covered=[
-        Covered("header_crc", "crc32_raw", first=["length"], last=["key_long", "key_length"]),
-        Covered("value_crc", "crc32_raw", after=["key_long", "key_length"], last=["event"]),
+        Covered("header_crc", "crc32_raw", last=["key_long", "key_length"]),
+        Covered("value_crc", "crc32_raw", last=["event"], after=["key_long", "key_length"]),
     ],
 )
 _KEYS: Final[tuple[list[Part], ...]] = (
@@ -160,8 +160,8 @@ EVENT_V2: Final = Struct(
     ends="length",
     unclaimed="of no part, within the event's length",
     covered=[
-        Covered("header_crc", "crc32_raw", first=["value_crc"], last=["header"]),
-        Covered("value_crc", "crc32_raw", after=["header"], last=["event"]),
+        Covered("header_crc", "crc32_raw", last=["header"]),
+        Covered("value_crc", "crc32_raw", last=["event"], after=["header"]),
     ],
 )
 

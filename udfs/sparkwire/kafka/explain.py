@@ -16,22 +16,21 @@ compressed.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from sparkwire.base.grammar import Sized, Struct
+from sparkwire.base.grammar import Struct
 from sparkwire.base.wire import Field
 from sparkwire.core.column import binary_of
-from sparkwire.core.dump import Dump, Full, Line
+from sparkwire.core.dump import Dump, Full, Line, time_of
 from sparkwire.core.walk import Scope, Walker
 from sparkwire.kafka import layout
-from sparkwire.kafka.batch_headers import UNKNOWN, header_block
+from sparkwire.kafka.batch_headers import header_block
+from sparkwire.kafka.batches import scan_batches
 from sparkwire.kafka.codecs import NAMES, READABLE
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.framing import frame_blocks, framing_of
@@ -53,14 +52,12 @@ _UNKNOWN: Final = Struct(
     Field("before_magic", "bytes4", "as every entry has before its magic"),
     Field("magic", "i8"),
 )
-_WHOLE: Final = (
-    *(Struct("entry", *layout.ENTRY.fields, message) for message in layout.WHOLE_MESSAGES),
-    layout.WHOLE_BATCH,
-    _UNKNOWN,
-)
+_WHOLE: Final = (layout.MESSAGE_ENTRY, layout.MESSAGE_ENTRY, layout.WHOLE_BATCH, _UNKNOWN)
 """tables of entries by magic"""
 _HEADERS: Final = (
-    *(Struct("entry", *header.fields) for header in (layout.MESSAGE_ENTRY_0, layout.MESSAGE_ENTRY_1, layout.BATCH)),
+    Struct("message", *layout.MESSAGE_ENTRY_0.fields),
+    Struct("message", *layout.MESSAGE_ENTRY_1.fields),
+    Struct("batch", *layout.BATCH.fields),
     _UNKNOWN,
 )
 """tables of entries whose end is unknown, by magic"""
@@ -69,58 +66,25 @@ _HEADERS: Final = (
 def explain(data: bytes) -> list[Line]:
     """Every byte of log bytes."""
     dump, column = Dump(data), pa.array([data], pa.binary())
-    errors = _errors(column)
+    errors, payloads, batches = _errors(column), _payloads(column), scan_batches(column)
+    frames = batches.frames
+    entries = zip(frames.begin, frames.stop, frames.reach, frames.whole, batches.variant, strict=True)
     with suppress(Full):
-        for number, entry in enumerate(_entries(column)):
-            path = f"{entry.kind}[{number}]"
-            dump.stop = entry.readable
-            EntryWalker(dump, errors.get(dump.at), entry.payload).walk(entry.table, path)
-            if entry.is_known:
-                dump.rest(f"{path}.left_over", "after the value: no error")
-            dump.stop = entry.stop
+        for number, (begin, stop, reach, whole, magic) in enumerate(entries):
+            table = (_WHOLE if whole else _HEADERS)[magic] if reach > layout.MAGIC else _PREFIX
+            path = f"{table.name}[{number}]"
+            dump.stop = int(stop)
+            EntryWalker(dump, errors.get(begin), payloads.get(begin)).walk(table, path)
             dump.rest(f"{path}.rest", "up to the next entry")
     return dump.end()
 
 
 def explain_message(data: bytes) -> list[Line]:
     """Every byte of one message of magic 0 or 1, from its CRC on; the set in a compressed one is not opened."""
-    at = layout.MESSAGE_0["magic"].offset
     dump = Dump(data)
-    EntryWalker(dump).walk(layout.WHOLE_MESSAGES[data[at : at + 1] == b"\1"], "message")
+    EntryWalker(dump).walk(layout.MESSAGE, "message")
     dump.rest("message.left_over", "after the value: no error")
     return dump.end()
-
-
-class _Entry(NamedTuple):
-    """An entry as the reader of log bytes sees it."""
-
-    kind: str
-    table: Struct
-    readable: int
-    """where the bytes that ``table`` describes end"""
-    stop: int
-    is_known: bool
-    """whether ``table`` describes all of it"""
-    payload: bytes | None
-    """decompressed"""
-
-
-def _entries(column: pa.Array) -> Iterator[_Entry]:
-    source = binary_of(column)
-    inflater = Inflater(MOST_INFLATED, MAX_VALUE_BYTES, MOST_INFLATED)
-    for frames in frame_blocks(framing_of(source)):
-        block = header_block(source.data, frames)
-        for opened in inflater.decompressed(source, block, payloads_of(source.data, block, EVERY_OFFSET)):
-            frame, payloads = opened.entries.frames, opened.payloads
-            for i, magic in enumerate(opened.entries.variant.tolist()):
-                begin, stop, reach, whole = (
-                    int(part[i]) for part in (frame.begin, frame.stop, frame.reach, frame.whole)
-                )
-                table = (_WHOLE if whole else _HEADERS)[magic] if reach > layout.MAGIC else _PREFIX
-                is_known = bool(whole) and magic != UNKNOWN
-                readable = stop if is_known else min(begin + max(reach, layout.OVERHEAD), stop)
-                payload = opened.arena[payloads.first[i] : payloads.last[i]].tobytes() if payloads.inflated[i] else None
-                yield _Entry(("message", "message", "batch", "entry")[magic], table, readable, stop, is_known, payload)
 
 
 def _errors(column: pa.Array) -> dict[int, dict[int, str]]:
@@ -131,6 +95,18 @@ def _errors(column: pa.Array) -> dict[int, dict[int, str]]:
         position: {row: error for row, (_, error) in enumerate(group) if error}
         for position, group in groupby(rows, key=itemgetter(0))
     }
+
+
+def _payloads(column: pa.Array) -> dict[int, bytes]:
+    """The decompressed payloads, by the positions of their entries."""
+    source, payloads = binary_of(column), dict[int, bytes]()
+    inflater = Inflater(MOST_INFLATED, MAX_VALUE_BYTES, MOST_INFLATED)
+    for frames in frame_blocks(framing_of(source)):
+        block = header_block(source.data, frames)
+        for some, of_some, arena in inflater.decompressed(source, block, payloads_of(source.data, block, EVERY_OFFSET)):
+            for i in of_some.inflated.nonzero()[0]:
+                payloads[some.frames.begin[i]] = arena[of_some.first[i] : of_some.last[i]].tobytes()
+    return payloads
 
 
 class EntryWalker(Walker):
@@ -148,7 +124,7 @@ class EntryWalker(Walker):
     }
     SIZE_ERRORS = ("TRUNCATED", "BAD_RECORD")
 
-    def __init__(self, dump: Dump, errors: Mapping[int, str] | None = None, payload: bytes | None = None) -> None:
+    def __init__(self, dump: Dump, errors: dict[int, str] | None = None, payload: bytes | None = None) -> None:
         super().__init__(dump, errors)
         self.payload = payload
 
@@ -156,19 +132,19 @@ class EntryWalker(Walker):
         batch = scope.parent.values if scope.parent is not None else scope.values
         match name, value:
             case "attributes", int() if "magic" in scope.values:
-                return bits(value, scope.values["magic"])
+                return _bits(value, scope.values["magic"])
             case "timestamp" | "base_timestamp" | "max_timestamp", int():
-                return time_of(value)
+                return _time_of(value)
             case "timestamp_delta", int():
                 is_late = batch["attributes"] & layout.LOG_APPEND_TIME
-                return time_of(batch["max_timestamp"] if is_late else batch["base_timestamp"] + value)
+                return _time_of(batch["max_timestamp"] if is_late else batch["base_timestamp"] + value)
             case "last_offset_delta" | "offset_delta", int():
                 return f"offset {batch['offset'] + value}"
             case "key", bytes() if scope.struct is layout.RECORD and batch["attributes"] & layout.CONTROL:
                 return _control(value)
         return None
 
-    def opened(self, scope: Scope, part: Sized, content: bytes) -> tuple[bytes | None, str]:
+    def opened(self, scope: Scope, content: bytes) -> tuple[bytes | None, str]:
         size = "not decompressed" if self.payload is None else f"{len(self.payload)} bytes when decompressed"
         return self.payload, f"{_codec(scope.values['attributes'], scope.values['magic'])}, {size}"
 
@@ -186,7 +162,7 @@ def _codec(attributes: int, magic: int) -> str:
     return NAMES[codec] if READABLE[magic] >> codec & 1 else f"unknown codec {codec}"
 
 
-def bits(attributes: int, magic: int) -> str:
+def _bits(attributes: int, magic: int) -> str:
     """The attribute bits by name."""
     names = [_codec(attributes, magic)]
     if magic > 0:
@@ -196,10 +172,5 @@ def bits(attributes: int, magic: int) -> str:
     return ", ".join(names)
 
 
-def time_of(ms: int) -> str | None:
-    if ms == layout.NO_TIMESTAMP:
-        return "none"
-    try:
-        return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=ms)).isoformat() + "Z"
-    except OverflowError:
-        return "outside of the years 1 to 9999"
+def _time_of(ms: int) -> str:
+    return "none" if ms == layout.NO_TIMESTAMP else time_of(1000 * ms)

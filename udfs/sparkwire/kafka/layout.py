@@ -127,6 +127,7 @@ HEADER = Struct(
 )
 RECORD = Struct(
     "record",
+    Varint("length", "size of the rest of the record [bytes]"),
     Field("attributes", "i8", "none in use"),
     Varint("timestamp_delta", "from base_timestamp [ms]", 64),
     Varint("offset_delta", "from base_offset"),
@@ -134,7 +135,8 @@ RECORD = Struct(
     Sized("value", Varint("value_size", "-1 for null [bytes]")),
     Repeated(HEADER, Varint("header_count", "number of headers")),
     title="record of a batch",
-    length=Varint("length", "size of the rest of the record [bytes]"),
+    ends="length",
+    counts_rest=True,
 )
 _RECORDS = Repeated(RECORD, "record_count", "after the last record")
 WHOLE_BATCH = Struct(
@@ -142,53 +144,48 @@ WHOLE_BATCH = Struct(
     *BATCH.fields,
     PresentIf("attributes", CODEC_MASK, {NONE: [_RECORDS]}, [Sized("payload", holds=_RECORDS)]),
     title="record batch with its records",
-    covered=[Covered("crc", "crc32c", first=["attributes"], last=["batch"])],
+    covered=[Covered("crc", "crc32c", last=["batch"])],
 )
 
 
-def _key_and_value(payload: Sized) -> list[Part]:
-    """What follows the size of a message's key; ``payload`` is a compressed value."""
+def _message(payload: Sized) -> list[Part]:
+    """The parts of a message; ``payload`` is a compressed value."""
+    crc, magic, *_, key_size = _MESSAGE_0
+    of_magic = {0: _MESSAGE_0[2:-1], 1: _MESSAGE_1[2:-1]}
     return [
+        crc,
+        magic._replace(doc="0 or 1"),
+        PresentIf("magic", 0xFF, of_magic, None, title="magic"),
+        key_size,
         Sized("key", "key_size"),
         Field("value_size", "i32", "negative for a null value [bytes]"),
         PresentIf("attributes", CODEC_MASK, {NONE: [Sized("value", "value_size")]}, [payload]),
     ]
 
 
-_NESTED = Sized("payload", "value_size", "a set inside of a set: not decompressed", nullable=False, opaque=True)
-_CRC, _MAGIC = _MESSAGE_0[:2]
-INNER = Struct(
-    "inner",
-    *_ENTRY,
-    _CRC,
-    _MAGIC._replace(doc="0 or 1"),
-    PresentIf(
-        "magic",
-        0xFF,
-        {magic: [*fields[2:], *_key_and_value(_NESTED)] for magic, fields in enumerate((_MESSAGE_0, _MESSAGE_1))},
-        None,
-        title="magic",
-    ),
-    title="entry of a compressed set",
-    ends="size",
-    uncounted=OVERHEAD,
-    unclaimed="after the value: no error",
-    covered=[Covered("crc", "crc32", first=["magic"], last=["inner"])],
-)
-
-
-def _whole_message(table: Layout) -> Struct:
+def _message_entry(name: str, title: str, payload: Sized) -> Struct:
     return Struct(
-        "message",
-        *table.fields,
-        *_key_and_value(Sized("payload", "value_size", nullable=False, holds=Repeated(INNER))),
-        title=f"{table.name} with key and value",
-        covered=[Covered("crc", "crc32", first=["magic"], last=["message"])],
+        name,
+        *_ENTRY,
+        *_message(payload),
+        title=title,
+        ends="size",
+        counts_rest=True,
+        unclaimed="after the value: no error",
+        covered=[Covered("crc", "crc32", last=[name])],
     )
 
 
-WHOLE_MESSAGES = (_whole_message(MESSAGE_0), _whole_message(MESSAGE_1))
-"""whole messages by magic"""
+_NESTED = Sized("payload", "value_size", "a set inside of a set: not decompressed", nullable=False, opaque=True)
+INNER = _message_entry("inner", "entry of a compressed set", _NESTED)
+_SET = Sized("payload", "value_size", nullable=False, holds=Repeated(INNER))
+MESSAGE_ENTRY = _message_entry("message", "entry of a message set", _SET)
+MESSAGE = Struct(
+    "message",
+    *_message(_SET),
+    title="message with key and value",
+    covered=[Covered("crc", "crc32", last=["message"])],
+)
 
 # Constants that follow from the tables.
 SMALLEST_HEADER = size_of(HEADER, {})
@@ -197,7 +194,7 @@ SMALLEST_RECORD = size_of(RECORD, {})
 """[bytes]"""
 LONGEST_DELTAS = size_of(RECORD, {"timestamp_delta": -(1 << 63), "offset_delta": -(1 << 31)}) - SMALLEST_RECORD
 """largest size of a record's deltas, beyond their size if all are 0 [bytes]"""
-MESSAGE_SIZES = tuple(size_of(message, {}) for message in WHOLE_MESSAGES)
+MESSAGE_SIZES = tuple(size_of(MESSAGE, {"magic": magic}) for magic in (0, 1))
 """size of a message without key and value, by its magic [bytes]"""
 SMALLEST = (*MESSAGE_SIZES, size_of(WHOLE_BATCH, {}) - OVERHEAD)
 """smallest ``size`` of an entry by its magic [bytes]"""
