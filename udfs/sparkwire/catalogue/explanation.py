@@ -60,19 +60,7 @@ class Explanation(NamedTuple):
 
 
 def explain(value: Any) -> Explanation:
-    """The meaning and the errors of every byte of a value.
-
-    Parameters
-    ----------
-    value
-        Bytes of events of Databus, of a message or a log of Kafka, or of a message with the header of a schema registry.
-        Of a Row of a DataFrame, it explains the BINARY columns.
-
-    Raises
-    ------
-    TypeError
-        where it is neither, or a Row without a BINARY that is not NULL.
-    """
+    """The meaning and the errors of every byte of a value: see `sparkwire.explain`."""
     if isinstance(value, bytes | bytearray | memoryview):
         return Explanation([_part("", bytes(value))])
     columns: Mapping[str, Any] = value.asDict() if hasattr(value, "asDict") else {}

@@ -7,17 +7,15 @@ after the parts, after the event. The error of `dbus_error` is at the field wher
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable
 from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.base.grammar import Struct
-from sparkwire.core.dump import Dump, Line
+from sparkwire.core.dump import Dump, Line, time_of
 from sparkwire.core.walk import Scope, Walker
-from sparkwire.databus import event_fields, event_kernels, layout
+from sparkwire.databus import layout
+from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.scan import Events
 
 _FLAGS: Final = {
@@ -30,7 +28,7 @@ _NOT_AS_WRITTEN: Final = "the bytes that it covers are not those that were writt
 
 
 class _EventWalker(Walker):
-    """Explains an event, with the results of the scan."""
+    """Explains an event. ``event`` has what its functions return."""
 
     PLACES: ClassVar = {
         "BAD_MAGIC": {"magic": "not that of V2", "version": "neither V1 (0) nor V2 (2)"},
@@ -41,30 +39,22 @@ class _EventWalker(Walker):
     SIZE_ERRORS = ("TRUNCATED", "BAD_LENGTH")
 
     def __init__(self, data: bytes) -> None:
-        self.events = Events(pa.array([data], pa.binary()), check=True)
-        self.variant = int(self.events.header.variants[0])
-        self.is_v2 = self.variant >= layout.V2_BIG
-        error = int(self.events.errors[0])
-        dump = Dump(data, "little" if event_kernels.is_little(self.variant) else "big")
-        super().__init__(dump, {} if error == OK else {0: ERRORS[error]})
-
-    def value_of(self, accessor: Callable[[Events], pa.Array]) -> str | None:
-        """The result of an accessor as text."""
-        value = accessor(self.events)[0].as_py()
-        return None if value is None else str(value)
+        events = Events(pa.array([data], pa.binary()), check=True)
+        self.event = {column.name: column.accessor(events)[0].as_py() for column in FIELDS}
+        self.is_v2 = self.event["version"] == 2
+        dump = Dump(data, "little" if self.event["byte_order"] == layout.BYTE_ORDERS[1] else "big")
+        super().__init__(dump, {0: self.event["error"]} if self.event["error"] else {})
 
     def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
         match name, value:
             case "attributes", int():
                 return self._bits(value)
-            case "timestamp_nanos", _:
-                when = event_fields.timestamp(self.events)[0].as_py()
-                return None if when is None else when.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
+            case "timestamp_nanos", int():
+                return time_of(value // 1000)
             case "src_id", _:
-                return self.value_of(event_fields.event_type)
+                return str(self.event["event_type"])
             case "schema_id", _ if not self.is_v2:
-                version = self.value_of(event_fields.schema_version)
-                return version and f"read as REPL_DBUS does, schema version {version}"
+                return f"read as REPL_DBUS does, schema version {self.event['schema_version']}"
             case "payload_attributes" | "metadata_attributes" | "key_attributes", int():
                 kind = layout.DIGESTS.get(value & layout.DIGEST_MASK)
                 return kind and f"{kind}, schema version {value >> 2}"
@@ -72,15 +62,15 @@ class _EventWalker(Walker):
 
     def _bits(self, attributes: int) -> str:
         """The attribute bits by name."""
-        key = self.value_of(event_fields.key_type)
-        names = [self.value_of(event_fields.opcode) or "no opcode", f"{key} key" if key else "no key"]
+        opcode, key = self.event["opcode"], self.event["key_type"]
+        names = [opcode or "no opcode", f"{key} key" if key else "no key"]
         return ", ".join([*names, *(name for name, bits in _FLAGS.items() if attributes & bits[self.is_v2])])
 
 
 def explain(data: bytes) -> list[Line]:
     """Every byte of one event."""
     walker = _EventWalker(data)
-    if walker.variant == layout.NO_VARIANT:
+    if walker.event["byte_order"] is None:
         walker.walk(Struct("event", layout.EVENT_V1.parts[0]))
         walker.dump.rest("rest", "nothing is known of this version")
     else:
