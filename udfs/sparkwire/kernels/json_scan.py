@@ -4,9 +4,13 @@ A document is a UTF-8 object; a byte-order mark before it is allowed. A scan end
 that are complete before it. If a key repeats within an object, the last one counts. The scan is not recursive, and nesting is
 unlimited: ``nest`` has one byte for each open bracket within a value that is not selected.
 
-Documents of one column often have the same beginning, for example the same description of the table. So a scan leaves *marks*,
-each after a comma between members of the document or of a node of the tree. The state of a scan at a mark depends only on the
-bytes before it. If the next document begins with the same bytes, its scan starts at the mark.
+Documents of one column often have the same structure. So a scan compares each with a *template* (`json_template`), and parses
+only the members that do not fit it. At the beginning of a member, the state of a scan is the position, the open node and the
+values before it. The template has the same for its own members. Members that fit add the template's values, at their own
+positions. The scan passes each member of the template at most once, and in order, so a key that repeats is always parsed.
+
+If few members fit, the scan skips only what a document has in common with the previous one. Few fit if texts vary, or if the
+column has many kinds of documents. The scan then leaves separate marks, after the commas between members.
 
 The module is long because its loop is long: the loop calls only inlined kernels, and the steps around it share its tables.
 """
@@ -34,6 +38,29 @@ from sparkwire.kernels.json_grammar import (
     string_end,
     unescapes_to,
 )
+from sparkwire.kernels.json_template import (
+    CHILD,
+    CLOSED,
+    COUNT,
+    FIRST,
+    KIND,
+    LENGTH,
+    NODE,
+    OPENED,
+    PARSED,
+    POSITION,
+    SIZE,
+    SLOT,
+    START,
+    TOTAL_MARKS,
+    Template,
+    begin_notes,
+    end_notes,
+    fitting_size,
+    note_event,
+    note_member,
+    template,
+)
 from sparkwire.kernels.load import Bools, Bytes, Ints, i64, u8
 from sparkwire.kernels.number import int64, uint64
 
@@ -57,7 +84,13 @@ _NODE = np.dtype(
     ]
 )
 _START, _SIZE, _KIND, _COUNT = range(4)
-_MARKS = 32
+_NOTE, _COMPARE, _SKIP = range(
+    3
+)  # ways to scan: make notes for a template, use the template, skip the common beginning
+_ROWS = 16  # after so many documents a template that fits badly is replaced
+_SKIPPED_ROWS = 512  # so many documents are scanned without a template after the second one that fits badly
+_MARKS = 32  # of a document without a template
+_TRIES = 8  # after so many members that do not fit one after the other, a document is parsed to its end
 _MIX = 0x9E3779B97F4A7C15  # odd, its bits as irregular as those of the golden ratio
 _ALL = (1 << 64) - 1
 _HIGH = 40  # a hash is the bits from here on: the higher ones of a product depend on all bits of its factors
@@ -87,8 +120,7 @@ class Scratch(NamedTuple):
     """the number of slots with a column, then these slots in the order of their columns"""
     columns: Ints
     """the column of each slot; -1 until a document has a value for it"""
-    marks: Ints
-    """position, relative to the document, and open node of each mark"""
+    template: Template
 
 
 def paths(*names_wanted: str) -> Paths:
@@ -156,7 +188,7 @@ def scratch(tree: Paths, longest: int) -> Scratch:
     slots = np.zeros((4, tree.slots), np.int64)
     slots[_SIZE] = -1
     found, columns = np.zeros(tree.slots + 1, np.int64), np.full(tree.slots, json_grammar.NONE)
-    return Scratch(np.empty(longest, np.uint8), slots, found, columns, np.empty((2, _MARKS), np.int64))
+    return Scratch(np.empty(longest, np.uint8), slots, found, columns, template(tree.slots, len(tree.nodes), longest))
 
 
 @kernel
@@ -188,16 +220,36 @@ def scan_documents(
     valid
         whether the document is one JSON object and nothing else
     """
-    slots, found = scratch.slots, scratch.found
-    last, size, marks, known = 0, 0, 0, 0
+    slots, found, state = scratch.slots, scratch.found, scratch.template.state
+    known, last, size, marks = 0, 0, 0, 0
+    way, rows, failures, seen, parsed = _NOTE, 0, 0, 0, 0
     for row in range(valid.size):
         begin, end = int64(begins[row]), int64(ends[row])
-        if marks > 0:
+        if way == _SKIP:
             same = _same_size(data, last, begin, min(size, end - begin))
-            while marks > 0 and scratch.marks[0, uint64(marks - 1)] > same:
+            while marks > 0 and scratch.template.marks[POSITION, uint64(marks - 1)] > same:
                 marks -= 1
-        valid[row], marks = _scan(data, begin, end, tree, nulls, scratch, marks)
-        last, size = begin, end - begin
+        elif way == _NOTE:
+            begin_notes(scratch.template)
+        valid[row], marks = _scan(data, begin, end, tree, nulls, scratch, way, marks)
+        last, size, rows = begin, end - begin, rows + 1
+        if way == _NOTE:
+            end_notes(data, begin, end if valid[row] else begin, scratch.template)
+            marks = state[TOTAL_MARKS]
+            if marks > 0:
+                way, rows, seen, parsed = _COMPARE, 0, 0, 0
+            elif rows == _ROWS:
+                way, rows, failures = _SKIP, 0, failures + 2
+        elif way == _COMPARE:
+            seen, parsed = seen + size, parsed + state[PARSED]
+            if rows == _ROWS:
+                if 8 * parsed > 7 * seen:
+                    failures += 1
+                    way = _SKIP if failures % 2 == 0 else _NOTE
+                    marks = 0
+                rows, seen, parsed = 0, 0, 0
+        elif rows == _SKIPPED_ROWS * failures:
+            way, rows = _NOTE, 0
         if found[0] > kinds.shape[0]:
             return False
         while known < found[0]:
@@ -246,25 +298,58 @@ def _same_size(data: Bytes, a: int, b: int, size: int) -> int:
 
 @kernel
 def _scan(
-    data: Bytes, begin: int, end: int, tree: Paths, nulls: bool, scratch: Scratch, marks: int
+    data: Bytes, begin: int, end: int, tree: Paths, nulls: bool, scratch: Scratch, way: int, marks: int
 ) -> tuple[bool, int]:
-    """Whether the document is valid, and its number of marks. The first ``marks`` of the previous document's marks apply."""
-    nodes, slots = tree.nodes, scratch.slots
+    """Whether the document is valid, and its number of marks. With `_SKIP`, ``marks`` of the previous document's marks apply."""
+    nodes, slots, template = tree.nodes, scratch.slots, scratch.template
     node = 0  # the innermost open object that is a node of the tree
-    if marks > 0:
-        node = scratch.marks[1, uint64(marks - 1)]
-        _forget_after(scratch, scratch.marks[0, uint64(marks - 1)])
-        pos = blank(data, begin + scratch.marks[0, uint64(marks - 1)], end)
+    template.state[PARSED] = end - begin
+    if way == _SKIP and marks > 0:
+        node = template.marks[NODE, uint64(marks - 1)]
+        _forget_after(scratch, template.marks[POSITION, uint64(marks - 1)])
+        pos = begin + template.marks[POSITION, uint64(marks - 1)]
     else:
         _forget_after(scratch, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
         if pos >= end or u8(data, pos) != json_grammar.LEFT_BRACE:
-            return False, 0
-        pos = blank(data, pos + 1, end)
-        if pos < end and u8(data, pos) == json_grammar.RIGHT_BRACE:
-            return blank(data, pos + 1, end) == end, 0
+            return False, marks
+        after = blank(data, pos + 1, end)
+        if after < end and u8(data, after) == json_grammar.RIGHT_BRACE:
+            return blank(data, after + 1, end) == end, marks
+        pos += 1
     block, ahead = pos - BLOCK, uint64(0)
+    noting, passed, tries = way == _NOTE, json_grammar.NONE, _TRIES if way == _COMPARE else 0
     while True:
+        mark = json_grammar.NONE  # the template's mark here
+        if tries > 0:
+            mark = passed + 1
+            tries -= 1
+            while mark < marks and template.marks[NODE, uint64(mark)] != node:
+                mark += 1
+            if mark >= marks:
+                mark = json_grammar.NONE
+        if mark >= 0:
+            place = template.marks[POSITION, uint64(mark)]
+            same = fitting_size(data, pos, end, template, place)
+            if place + same == template.state[LENGTH] and pos + same == end:
+                _add_values(scratch, mark, marks, pos - begin - place)
+                template.state[PARSED] -= same
+                return True, marks
+            last = mark
+            while last + 1 < marks and template.marks[POSITION, uint64(last + 1)] <= place + same:
+                last += 1
+            if last > mark:  # but not into an object that is empty here
+                after = blank(data, pos + template.marks[POSITION, uint64(last)] - place, end)
+                last -= after < end and u8(data, after) == json_grammar.RIGHT_BRACE
+            if last > mark:
+                _add_values(scratch, mark, last, pos - begin - place)
+                skipped = template.marks[POSITION, uint64(last)] - place
+                template.state[PARSED] -= skipped
+                pos += skipped
+                node, mark, passed, tries = template.marks[NODE, uint64(last)], last, last - 1, _TRIES
+                block, ahead = pos - BLOCK, uint64(0)
+        member = pos - begin
+        pos = blank(data, pos, end)
         if pos >= end or u8(data, pos) != json_grammar.QUOTE:
             return False, marks
         start, escaped = pos + 1, False
@@ -278,8 +363,14 @@ def _scan(
         slot = json_grammar.NONE
         if child >= 0:
             slot = nodes[uint64(child)].slot
-            if _forget(tree, child, slots):
+            if _forget(tree, child, slots) and way == _SKIP:
                 marks = 0
+        if noting:
+            noting = note_member(template, member, node, child)
+        elif child >= 0:
+            passed = max(passed, template.places[uint64(child)])
+        elif mark >= 0 and template.marks[CHILD, uint64(mark)] < 0:
+            passed = mark
         pos = blank(data, pos + 1, end)
         if pos >= end or u8(data, pos) != json_grammar.COLON:
             return False, marks
@@ -306,6 +397,9 @@ def _scan(
                 node = child
                 if slot >= 0:
                     slots[_START, uint64(slot)] = start - begin
+                    if noting:
+                        note_event(template, slot, start - begin, -1, OPENED, 0)
+                pos = start + 1
                 continue
             pos += 1
             after, kind = pos, json_grammar.OBJECT
@@ -328,6 +422,8 @@ def _scan(
             slots[_START, s], slots[_SIZE, s], slots[_KIND, s] = start - begin, after - start, kind
             if scratch.columns[s] < 0:
                 _add_column(scratch, slot)
+            if noting:
+                note_event(template, slot, start - begin, after - start, kind, slots[_COUNT, s])
         while True:
             pos = blank(data, pos, end)
             if pos >= end:
@@ -335,6 +431,10 @@ def _scan(
             c = u8(data, pos)
             pos += 1
             if c == json_grammar.COMMA:
+                if way == _SKIP and marks < _MARKS:
+                    m = uint64(marks)
+                    template.marks[POSITION, m], template.marks[NODE, m] = pos - begin, node
+                    marks += 1
                 break
             if c != json_grammar.RIGHT_BRACE:
                 return False, marks
@@ -346,11 +446,25 @@ def _scan(
                 slots[_SIZE, s], slots[_KIND, s] = pos - begin - slots[_START, s], json_grammar.OBJECT
                 if scratch.columns[s] < 0:
                     _add_column(scratch, slot)
+                if noting:
+                    note_event(template, slot, pos - begin, -1, CLOSED, 0)
             node = nodes[uint64(node)].parent
-        if marks < _MARKS:
-            scratch.marks[0, uint64(marks)], scratch.marks[1, uint64(marks)] = pos - begin, node
-            marks += 1
-        pos = blank(data, pos, end)
+
+
+@kernel
+def _add_values(scratch: Scratch, mark: int, last: int, shift: int) -> None:
+    """Add the values that the template has from one mark to another, at positions that differ by ``shift``."""
+    slots, events, marks = scratch.slots, scratch.template.events, scratch.template.marks
+    for event in range(marks[FIRST, uint64(mark)], marks[FIRST, uint64(last)]):
+        e = uint64(event)
+        s, kind = uint64(events[SLOT, e]), events[KIND, e]
+        if kind == OPENED:
+            slots[_START, s] = events[START, e] + shift
+        elif kind == CLOSED:
+            slots[_SIZE, s], slots[_KIND, s] = events[START, e] + shift - slots[_START, s], json_grammar.OBJECT
+        else:
+            slots[_START, s], slots[_SIZE, s] = events[START, e] + shift, events[SIZE, e]
+            slots[_KIND, s], slots[_COUNT, s] = kind, events[COUNT, e]
 
 
 @kernel
