@@ -142,17 +142,18 @@ def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last row of each existing key with all its values: ``at``, ``time`` and the table's columns, see `_flat`."""
     flat = _exchanged(_flat(steps, table), table)
     facts = _facts(flat)
-    last = _with_facts(newest(flat.where("rank IS NOT NULL"), table.key_names()), facts).where(_is_valid())
+    last = newest(flat.where("rank IS NOT NULL"), table.key_names())
     live = F.col("rank") >= _LIVE
+    lacks = live & _has_unavailable() if table.may_lack_values else F.lit(False)
     names = ["at", "time", *table.places().values()]
+    rows = _with_facts(last, facts).where(_unless_two_tables(live & ~lacks & F.expr(_AFTER_TRUNCATE))).select(names)
     if not table.may_lack_values:
-        return last.where(live).select(names)
-    lacks = live & _has_unavailable()
+        return rows
     some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
     history = _nested(flat, table).crossJoin(F.broadcast(some)).drop("lacking")
     late = _with_facts(settled(history, table, dead_too=False), facts).where(_AFTER_TRUNCATE)
     late = late.select("at", "time", "row.*").select(names)
-    return last.where(live & ~lacks).select(names).unionByName(late)
+    return rows.unionByName(late)
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -353,11 +354,15 @@ def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
 _AFTER_TRUNCATE: Final = "facts.truncated IS NULL OR at > facts.truncated"
 
 
-def _is_valid() -> Column:
-    """Whether no TRUNCATE ended the row. The query fails if the changes are of two tables."""
+def _unless_two_tables(condition: Column) -> Column:
+    """The condition; the query fails if the changes are of two tables.
+
+    Spark moves separate conditions, and rows that it dropped before could not fail. Only one branch of a query has this: PySpark
+    has no class for the failure of two.
+    """
     name = F.coalesce("table", F.lit("one without a name"))
     fails = F.raise_error(F.format_string(TWO_TABLES, name, F.lit("another")))
-    return F.when(F.col("facts.two_tables"), fails).otherwise(F.expr(_AFTER_TRUNCATE))
+    return F.when(F.col("facts.two_tables"), fails).otherwise(condition)
 
 
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
