@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     sparkwire.register(session)
     yield session
     session.stop()
+
+
+def pytest_collection_finish() -> None:
+    """Exclude modules and golden data, which stay, from garbage collection: each full collection would visit them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
