@@ -44,7 +44,7 @@ def document(value: bytes) -> Any:
 def without_halves(value: Any) -> Any:
     """The value with U+FFFD for each half of a surrogate pair, which UTF-8 cannot encode."""
     if isinstance(value, str):
-        return re.sub("[\ud800-\udfff]", "\ufffd", value)
+        return value if value.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", value)
     if isinstance(value, dict):
         return {without_halves(name): without_halves(one) for name, one in value.items()}
     return [without_halves(one) for one in value] if isinstance(value, list) else value

@@ -8,6 +8,7 @@ import zlib
 
 import pyarrow as pa
 import pytest
+from crc32c import crc32c
 
 from sparkwire import FUNCTIONS
 from sparkwire.kafka import parse
@@ -23,7 +24,7 @@ ROUNDS = range(16)
 def resealed(entry: bytes) -> bytes:
     """The same with a valid checksum, so that readers accept it."""
     if len(entry) > 21 and entry[16] == 2:
-        return entry[:17] + oracle.crc32c(entry[21:]).to_bytes(4, "big") + entry[21:]
+        return entry[:17] + crc32c(entry[21:]).to_bytes(4, "big") + entry[21:]
     return entry[:12] + zlib.crc32(entry[16:]).to_bytes(4, "big") + entry[16:]
 
 

@@ -9,9 +9,10 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from crc32c import crc32c
+
 from sparkwire.base.grammar import Part, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.wire import Field
-from tests.support.oracles.kafka import crc32c
 
 Values = dict[str, Any]
 Unpack = Callable[[Values, bytes], bytes]

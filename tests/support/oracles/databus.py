@@ -9,6 +9,7 @@ with Databus's own results in tests/data/databus.
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from typing import Any, Literal
 
 ORDERS: dict[str, Literal["big", "little"]] = {"BIG_ENDIAN": "big", "LITTLE_ENDIAN": "little"}
@@ -104,6 +105,7 @@ def the_one(orders: Any) -> str | None:
 # --- the fields -----------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=8)
 def fields(event: bytes, order: str | None) -> dict[str, Any]:
     """Every field whose bytes exist; also `header_end`, `key_end` and `body_end`, if known."""
     if not event:

@@ -179,6 +179,8 @@ def read_string(text: str, position: int) -> tuple[str, int]:
 
 def joined(text: str) -> str:
     """The text with surrogate pairs as one character, and half a pair as U+FFFD."""
+    if text.isascii():
+        return text
     text = re.sub(
         "[\ud800-\udbff][\udc00-\udfff]", lambda m: m[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
     )

@@ -1,8 +1,8 @@
 """A slow and simple oracle for Kafka's formats, by the contract. It shares no code with the kernels.
 
 ``records(data)`` and ``batches(data)`` return the expected results of ``kafka_records`` and ``kafka_batches``, as lists of dicts
-(timestamps as integers [us since epoch]), ``message(msg)`` that of ``kafka_message``. Only zlib, zstandard and the checksum of
-a header (xxhash) come from libraries.
+(timestamps as integers [us since epoch]), ``message(msg)`` that of ``kafka_message``. Only zlib, zstandard and the
+checksums (crc32c, xxhash) come from libraries.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import xxhash
 import zstandard
+from crc32c import crc32c
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 STAMPS = ("CreateTime", "LogAppendTime")
@@ -29,27 +29,6 @@ Row = dict[str, Any]
 
 class Unreadable(Exception):
     """The reason is the error code."""
-
-
-# -- checksums
-
-
-@cache
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-def crc32c(data: bytes) -> int:
-    crc = 0xFFFFFFFF
-    table = _table()
-    for byte in data:
-        crc = crc >> 8 ^ table[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 # -- codecs
@@ -70,8 +49,8 @@ def gunzip(data: bytes) -> bytes:
 def copy_back(out: bytearray, distance: int, length: int) -> None:
     if not 0 < distance <= len(out):
         raise Unreadable("DECOMPRESS_FAILED")
-    for _ in range(length):
-        out.append(out[-distance])
+    repeated = out[-distance:]
+    out += (repeated * (length // distance + 1))[:length]
 
 
 def snappy_block(data: bytes) -> bytes:

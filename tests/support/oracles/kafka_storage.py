@@ -9,7 +9,7 @@ import re
 import struct
 from typing import Any
 
-from tests.support.oracles.kafka import crc32c
+from crc32c import crc32c
 
 Row = dict[str, Any]
 STATES = (

@@ -14,6 +14,7 @@ from typing import Any
 
 import confluent_kafka
 import pytest
+from crc32c import crc32c
 
 from tests.data.generators.comparison import Compared, first_of_each
 from tests.support import kafka_cases as golden
@@ -110,5 +111,5 @@ def _with_producer(data: bytes, stored: bytes) -> bytes:
     changed = bytearray(data)
     changed[_PRODUCER_ID] = stored[_PRODUCER_ID]
     if any(changed[17:21]):  # the mock cluster writes markers without a checksum
-        changed[17:21] = oracle.crc32c(bytes(changed[21:])).to_bytes(4, "big")
+        changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)
