@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.tiered import encryption_keys
 from tests.support import kafka_tiered as tiered
+from tests.support.kafka_cases import lines
 from tests.support.stream import kafka
 
 Row = dict[str, Any]
@@ -30,6 +33,12 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run in tiered.RUNS:
         tiered.extract(run, folder / run)
     return folder
+
+
+@pytest.fixture(scope="module")
+def bucket_rows(golden: Path) -> Callable[[str], list[Row]]:
+    """The rows of a run's bucket alone."""
+    return cache(lambda run: rows(path=str(golden / run / "remote"), **options_of(golden / run)))
 
 
 def digest(data: bytes | None) -> Any:
@@ -61,9 +70,9 @@ def as_consumed(row: Row) -> Row:
     }
 
 
-def truth(run: Path, topic: str, partition: int, level: str) -> list[Row]:
-    text = (run / f"truth/{topic}-{partition}.{level}.jsonl").read_text()
-    return [json.loads(line) for line in text.splitlines()]
+@cache
+def truth(run: str, topic: str, partition: int, level: str) -> list[Row]:
+    return lines(tiered.run_files(run)[f"truth/{topic}-{partition}.{level}.jsonl"])
 
 
 def options_of(run: Path) -> dict[str, str]:
@@ -87,7 +96,7 @@ def test_disk_and_bucket_have_the_rows_of_consumers(golden: Path, run: str, leve
     for known in offsets:
         if run == "lineage" and (known["topic"], known["partition"]) not in there:
             continue  # a partition of another node
-        expected = truth(folder, known["topic"], known["partition"], level)
+        expected = truth(run, known["topic"], known["partition"], level)
         mine = [row for row in result if (row["topic"], row["partition"]) == (known["topic"], known["partition"])]
         assert [row["error"] for row in mine if row["error"]] == []
         assert [as_consumed(row) for row in mine] == expected, (known["topic"], known["partition"])
@@ -97,46 +106,48 @@ def test_disk_and_bucket_have_the_rows_of_consumers(golden: Path, run: str, leve
 
 
 def dated(folder: Path, how: str) -> None:
-    """The dates of a bucket's objects: as written, all equal, or in the order of names after a copy."""
+    """Change the dates of a bucket's objects: all equal, or in the order of names after a copy."""
     for k, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
-        if how != "as written":
-            when = 1_760_000_000 + (k if how == "by name" else 0)
-            os.utime(path, (when, when))
+        when = 1_760_000_000 + (k if how == "by name" else 0)
+        os.utime(path, (when, when))
 
 
 @pytest.mark.parametrize("how", ["as written", "all the same", "by name"])
 @pytest.mark.parametrize("run", tiered.RUNS)
-def test_a_bucket_alone(tmp_path: Path, run: str, how: str) -> None:
+def test_a_bucket_alone(bucket_rows: Callable[[str], list[Row]], tmp_path: Path, run: str, how: str) -> None:
     """The rows of consumers; only the log's start is unknown there."""
-    tiered.extract(run, tmp_path)
-    dated(tmp_path / "remote", how)
-    offsets = json.loads((tmp_path / "truth/offsets.json").read_text())
-    result = rows(path=str(tmp_path / "remote"), **options_of(tmp_path))
+    offsets = json.loads(tiered.run_files(run)["truth/offsets.json"])
+    if how == "as written":
+        result = bucket_rows(run)
+    else:
+        tiered.extract(run, tmp_path)
+        dated(tmp_path / "remote", how)
+        result = rows(path=str(tmp_path / "remote"), **options_of(tmp_path))
     assert {row["tier"] for row in result} == {"remote"}
     for known in offsets:
         topic, partition, last = known["topic"], known["partition"], known["latest_tiered"]
         mine = [row for row in result if (row["topic"], row["partition"]) == (topic, partition)]
         assert [row["error"] for row in mine if row["error"]] == []
-        expected = [row for row in truth(tmp_path, topic, partition, "read_uncommitted") if row["offset"] <= last]
+        expected = [row for row in truth(run, topic, partition, "read_uncommitted") if row["offset"] <= last]
         assert [as_consumed(row) for row in mine if row["offset"] >= known["log_start"]] == expected, (topic, partition)
         before = [row["offset"] for row in mine if row["offset"] < known["log_start"]]
         assert before == sorted(set(before))
 
 
 @pytest.mark.parametrize("run", tiered.RUNS)
-def test_a_bucket_alone_read_committed(golden: Path, run: str) -> None:
+def test_a_bucket_alone_read_committed(golden: Path, bucket_rows: Callable[[str], list[Row]], run: str) -> None:
     """No rows from the first transaction on whose marker is not in the bucket."""
     folder = golden / run
     offsets = json.loads((folder / "truth/offsets.json").read_text())
     options = {"path": str(folder / "remote"), **options_of(folder)}
-    result, everything = rows(isolationLevel="read_committed", **options), rows(**options)
+    result, everything = rows(isolationLevel="read_committed", **options), bucket_rows(run)
     held_back = 0
     for known in offsets:
         key = known["topic"], known["partition"]
         mine = [
             row for row in result if (row["topic"], row["partition"]) == key and row["offset"] >= known["log_start"]
         ]
-        expected = [row for row in truth(folder, *key, "read_committed") if row["offset"] <= known["latest_tiered"]]
+        expected = [row for row in truth(run, *key, "read_committed") if row["offset"] <= known["latest_tiered"]]
         assert [as_consumed(row) for row in mine] == expected[: len(mine)], key
         held_back += len(expected) - len(mine)
         if known["topic"] != "payments":
@@ -146,10 +157,10 @@ def test_a_bucket_alone_read_committed(golden: Path, run: str) -> None:
 
 
 @pytest.mark.parametrize("run", ["zstd", "enc", "leftovers"])
-def test_offsets_and_times_are_found(golden: Path, run: str) -> None:
+def test_offsets_and_times_are_found(golden: Path, bucket_rows: Callable[[str], list[Row]], run: str) -> None:
     folder = golden / run
     options = {"path": str(folder / "remote"), **options_of(folder)}
-    everything = rows(**options)
+    everything = bucket_rows(run)
     for first, end in ((100, 101), (223, 225), (300, 500)):
         part = rows(startingOffset=str(first), endingOffset=str(end), **options)
         assert part == [row for row in everything if first <= row["offset"] < end]
@@ -274,7 +285,9 @@ def by_segment(folder: Path) -> list[list[Path]]:
 
 
 @pytest.mark.parametrize("run", ["plain", "enc"])
-def test_a_stream_over_a_bucket_returns_each_record_once(golden: Path, tmp_path: Path, run: str) -> None:
+def test_a_stream_over_a_bucket_returns_each_record_once(
+    golden: Path, bucket_rows: Callable[[str], list[Row]], tmp_path: Path, run: str
+) -> None:
     source, target = golden / run / "remote", tmp_path / "bucket"
     stream, result = None, list[Row]()
     for objects_of_one in by_segment(source):
@@ -285,7 +298,7 @@ def test_a_stream_over_a_bucket_returns_each_record_once(golden: Path, tmp_path:
         stream = stream or kafka(target, **options_of(golden / run))
         result += stream.all()
     keys = ["topic", "partition", "offset", "key", "value"]
-    everything = rows(path=str(source), **options_of(golden / run))
+    everything = bucket_rows(run)
     expected = sorted([tuple(row[key] for key in keys) for row in everything], key=lambda row: row[:3])
     assert sorted([tuple(row[key] for key in keys) for row in result], key=lambda row: row[:3]) == expected
 
