@@ -52,7 +52,8 @@ def test_golden_logs(case: Log, tmp_path: Path) -> None:
     everything = rows(path, **ALL)
     for options, has in searches(everything):
         assert rows(path, **ALL, **options) == expected(everything, has)
-        assert rows(path, **ALL, **options, maxSplitBytes="2000") == expected(everything, has)
+        if len(case.data) > 2000:
+            assert rows(path, **ALL, **options, maxSplitBytes="2000") == expected(everything, has)
 
 
 @pytest.mark.parametrize("case", golden.damaged()[::6], ids=lambda case: case.name)
