@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ CAUGHT = {
 """exceptions that the package catches itself"""
 
 
+@cache
 def declared() -> list[tuple[str, str]]:
     """The module and name of each class that is derived from an exception of Python or of `sparkwire.errors`."""
     result = []

@@ -74,7 +74,7 @@ def test_confluents_messages_are_told_from_events() -> None:
         (1, 4, "schema_id"),
         (5, 8, "payload"),
     ]
-    for event in golden_rows()[:200]:
+    for event in golden_rows()[::16]:
         for other in (event, event[:-1], event[:20]):
             assert "Confluent" not in sparkwire.explain(other).parts[0].format, other.hex()
 

@@ -97,7 +97,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_golden_logs(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file.log"
     path.write_bytes(case.data)
-    piece = max(700, len(case.data) // 30)
+    piece = max(700, len(case.data) // 15)
     monkeypatch.setattr(log, "CHUNK", piece)
     monkeypatch.setattr(decode, "DECODED", piece // 2)
     want, split = expected(case.data), str(3 * piece)

@@ -129,15 +129,16 @@ def test_a_partition_without_batches(tmp_path: Path) -> None:
 
 def many(count: int) -> DrawnBatches:
     """Batches of ten offsets, a thousand in each segment; every thousandth is of an aborted transaction."""
-    first = np.arange(count, dtype=np.int64) * 10
+    numbers = np.arange(count)
+    first = numbers.astype(np.int64) * 10
     query = kafka_log.query({"path": "", "rows": "batches", "columns": "size, file, tier, hidden, is_transactional"})
     table = pa.table(
         [
             np.full(count, 1000),
-            [f"{k // 1000}.log" for k in range(count)],
-            ["local" if k >= count // 2 else "remote" for k in range(count)],
-            ["ABORTED" if k % 1000 == 0 else None for k in range(count)],
-            np.arange(count) % 1000 == 0,
+            pa.array([f"{k}.log" for k in range(count // 1000 + 1)]).take(pa.array(numbers // 1000)),
+            pa.array(["remote", "local"]).take(pa.array((numbers >= count // 2).astype(np.int64))),
+            pa.array(["ABORTED", None]).take(pa.array((numbers % 1000 != 0).astype(np.int64))),
+            numbers % 1000 == 0,
         ],
         schema=kafka_log.schema(query),
     )
