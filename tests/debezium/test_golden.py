@@ -155,14 +155,13 @@ def test_typed_values_equal_those_of_the_database(database: str, variant: str) -
 
 
 def fits(row: dict[str, Any], expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> bool:
-    return not differences(row, expected, truth, types, losses, variant)
+    return next(differences(row, expected, truth, types, losses, variant), None) is None
 
 
 def differences(
     row: dict[str, Any], expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str
-) -> list[Any]:
+) -> Iterator[Any]:
     key = json.dumps([expected[name] for name in truth.key])
-    result = []
     for name, text in expected.items():
         kind = next(column.get("base") or column["type"] for column in truth.columns if column["name"] == name)
         lost = (variant, truth.name, name, key, str(text)) in losses
@@ -170,13 +169,13 @@ def differences(
             said = row.get(UNEXPECTED, {}).get(name)
             lost |= row.get(name) is None and (said == text if "infinity" in text else said is not None)
         if not lost and not same(row.get(name), types.get(name, "").partition("(")[0], kind, text):
-            result.append((name, kind, text, row.get(name)))
-    return result
+            yield name, kind, text, row.get(name)
 
 
 def why(left: Any, expected: Any, truth: Any, types: dict[str, str], losses: Any, variant: str) -> str:
     """The row with the fewest differences, and these differences."""
-    nearest = min((differences(row, expected, truth, types, losses, variant) for row in left), key=len, default=None)
+    every = (list(differences(row, expected, truth, types, losses, variant)) for row in left)
+    nearest = min(every, key=len, default=None)
     return f"{truth.name} {[expected[name] for name in truth.key]}: {nearest}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -95,6 +96,6 @@ def test_the_table_equals_that_of_the_database(spark: SparkSession, number: int,
     records.unpersist()
 
 
-def untold(result: list[Any]) -> list[Any]:
+def untold(result: Iterable[Any]) -> list[Any]:
     """The table without times that Spark cannot hold: they are NULL, and ``current`` does not report them."""
     return [one for one in result if not (BEYOND_SPARK.fullmatch(one[2] or "") and one[3] is None)]

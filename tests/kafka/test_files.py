@@ -107,18 +107,22 @@ def test_golden_logs(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.
     assert by_headers(path, 3 * piece // kafka_log.HEADERS_SPAN) == unchecked(case.data)
 
 
-@pytest.mark.parametrize("case", golden.damaged(), ids=lambda case: case.name)
-def test_corruption(case: Damaged, tmp_path: Path, tiny: None) -> None:
-    path = tmp_path / "file.log"
+@pytest.mark.parametrize("part", range(16))
+def test_corruption(part: int, tmp_path: Path, tiny: None) -> None:
+    for number, case in enumerate(golden.damaged()[part::16]):
+        check_corruption(case, tmp_path / f"{number}.log")
+
+
+def check_corruption(case: Damaged, path: Path) -> None:
     path.write_bytes(case.data)
     of_file = {"error": "WRONG_FORMAT"} if case.name == "text_file.log" else {}
     want = [row | of_file for row in only(FEW, expected(case.data))]
     for size in (1, 5000):
-        assert rows(path, maxSplitBytes=str(size), columns=", ".join(FEW), **ALL) == want
+        assert rows(path, maxSplitBytes=str(size), columns=", ".join(FEW), **ALL) == want, case.name
     of_batches = [*FEW_OF_BATCHES, "error"]
     want = [row | of_file for row in only(of_batches, batches(case.data))]
-    assert rows(path, rows="batches", columns=", ".join(of_batches)) == want
-    assert by_headers(path, 1, FEW_OF_BATCHES) == unchecked(case.data, FEW_OF_BATCHES)
+    assert rows(path, rows="batches", columns=", ".join(of_batches)) == want, case.name
+    assert by_headers(path, 1, FEW_OF_BATCHES) == unchecked(case.data, FEW_OF_BATCHES), case.name
 
 
 @pytest.mark.parametrize("seed", range(40))

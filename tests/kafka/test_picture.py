@@ -168,11 +168,10 @@ def test_sizes_from_ten_batches_to_a_million(count: int) -> None:
     assert f"{count:,} batches" in draw(batches).title
 
 
-FIRST_OFFSETS = (0, 2**53, 2**62, 2**63 - 12)
-TIMES = (-(2**63), -1, 0, 253_402_300_800_000, 2**63 - 1)
-
-
-@pytest.mark.parametrize(("base", "time"), [*((base, CREATED) for base in FIRST_OFFSETS), *((2**53, t) for t in TIMES)])
+@pytest.mark.parametrize(
+    ("base", "time"),
+    [(0, -(2**63)), (2**53, -1), (2**62, 0), (2**63 - 12, 253_402_300_800_000), (2**53, 2**63 - 1)],
+)
 def test_offsets_and_times_at_the_edges(tmp_path: Path, base: int, time: int) -> None:
     segment(tmp_path / "t-0", base, [entry(base, [b"a"] * 4, time=time), entry(base + 6, [b"b"] * 6, time=CREATED)])
     picture = sparkwire.kafka.picture(str(tmp_path))
