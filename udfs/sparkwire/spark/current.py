@@ -293,31 +293,45 @@ def _row(table: ChangedTable) -> Column:
     return F.struct(*(F.col(quoted(name)).alias(place) for name, place in table.places().items())).alias("row")
 
 
-def newest(steps: DataFrame, keys: Sequence[str], order: str = "") -> DataFrame:
-    """The row with the greatest order of each key. ``order`` is the prefix of the columns with the parts of the order.
+def newest(flat: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The row with the greatest order of each key.
 
     Spark sorts the rows and keeps the first of each group. This is faster than ``max_by``, which sorts them, too.
     """
-    in_order = Window.partitionBy(*keys).orderBy(*(F.desc(f"{order}{name}") for name in _ORDER))
-    return steps.withColumn("nth", F.row_number().over(in_order)).where("nth = 1").drop("nth")
+    in_order = Window.partitionBy(*keys).orderBy(*(F.desc(name) for name in _ORDER))
+    return flat.withColumn("nth", F.row_number().over(in_order)).where("nth = 1").drop("nth")
 
 
 def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The row with the greatest order of each key, and the names of its table: ``least_table`` and ``greatest_table``.
 
-    A key may have rows of two tables, and rows without a name. One of them is the last.
+    A key may have rows of two tables, and rows without a name. One sort serves both the order and the names.
     """
-    keys = [*table.key_names(), "is_truncate"]
-    of_key, place = Window.partitionBy(*keys), F.struct("o", "table")
-    last = newest(steps.repartition(*table.key_names()), [*keys, "table"], "o.").withColumns(
-        {
-            "least_table": F.min("table").over(of_key),
-            "greatest_table": F.max("table").over(of_key),
-            "last_place": F.max(place).over(of_key),
-        }
+    keys, places = [*table.key_names(), "is_truncate"], table.places().values()
+    in_order = Window.partitionBy(*keys).orderBy(*(F.desc(name) for name in _ORDER))
+    of_key = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    flat = steps.select(
+        *keys,
+        *("o.*", "live", "time", "table", "unavailable", "tells"),
+        *(F.col("row")[place].alias(place) for place in places),
     )
-    names = ["least_table", "greatest_table", "o.at", "live", "time", "row", "unavailable", "tells"]
-    return last.where(place == F.col("last_place")).select(*keys, *names)
+    last = flat.repartition(*table.key_names()).select(
+        "*",
+        F.row_number().over(in_order).alias("nth"),
+        F.min("table").over(of_key).alias("least_table"),
+        F.max("table").over(of_key).alias("greatest_table"),
+    )
+    names = [
+        "least_table",
+        "greatest_table",
+        "at",
+        "live",
+        "time",
+        F.struct(*places).alias("row"),
+        "unavailable",
+        "tells",
+    ]
+    return last.where("nth = 1").select(*keys, *names)
 
 
 def lacks_values(dead_too: bool) -> Column:
