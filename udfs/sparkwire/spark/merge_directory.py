@@ -35,7 +35,7 @@ def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, kee
             steps = _with_stored(steps, table, folder, newest, before, schema)
         last = latest(steps, table).persist()
         try:
-            facts = BatchFacts.of(last)
+            facts = BatchFacts.of(last, table)
             with_values = facts.lacking > 0 or (facts.silent > 0 and (keep or table.may_lack_values))
             rows = with_history(steps, table, last) if with_values else last
             version = folder.next_version(newest)

@@ -1,8 +1,12 @@
-"""Facts about a batch of changes before its merge, from one small job over its last rows."""
+"""Facts about a batch of changes before its merge, from one aggregate over its last rows.
+
+The aggregate is one JSON text, because Spark returns some types of observed metrics only as Java objects. Orders and keys are
+texts in it, which `literal` makes literals of SQL.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import json
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
@@ -20,12 +24,11 @@ from pyspark.sql.types import (
 )
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.cdc.change_columns import TWO_TABLES
+from sparkwire.cdc.change_columns import ORDER, TWO_TABLES
 from sparkwire.spark.current import ChangedTable, lacks_values
 
 NEW: Final = "NOT live AND (known_at IS NULL OR known_at < at)"
 """the condition for a delete or TRUNCATE that is not stored yet"""
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 """types of keys whose range lets a table skip files"""
 
@@ -43,9 +46,10 @@ class BatchFacts(NamedTuple):
     """the name of the table"""
 
     @classmethod
-    def of(cls, last: DataFrame) -> BatchFacts:
+    def of(cls, last: DataFrame, table: ChangedTable) -> BatchFacts:
         """Compute the facts. Raises ValueError if the changes are of two tables."""
-        return cls(**_read(last.agg(*_columns(F.lit(False))).collect()[0].asDict(), None))
+        row = last.agg(_as_json(_columns(F.lit(False), table))).collect()[0]
+        return cls(**_read(row[0], None))
 
 
 class TableFacts(NamedTuple):
@@ -61,69 +65,91 @@ class TableFacts(NamedTuple):
     new_truncates: int
     null_keys: int
     """number of rows with NULL in a column of the key"""
-    bounds: list[tuple[Any, Any] | None]
+    bounds: list[tuple[str, str] | None]
     """the least and the greatest value of each column of the key"""
 
     @classmethod
-    def of(cls, last: DataFrame, table: ChangedTable, source: str | None) -> TableFacts:
-        """Compute the facts. Raises ValueError if the changes are of two tables, or of another table than ``source``."""
+    def column(cls, table: ChangedTable) -> Column:
+        """The aggregate with the facts."""
         new, truncate, null = F.expr(NEW), F.col("is_truncate"), F.lit(False)
+        order = table.schema[ORDER].dataType
         for name in table.key_names():
             null = null | F.col(name).isNull()
-        ranges = [
-            name
-            for key, name in zip(table.keys, table.key_names(), strict=True)
-            if isinstance(table.schema[key].dataType, _RANGES)
-        ]
-        row = (
-            last.agg(
-                *_columns(F.expr("known_at >= at")),
-                F.min("at").alias("least"),
+        return _as_json(
+            [
+                *_columns(F.expr("known_at >= at"), table),
+                _text(F.min("at"), order).alias("least"),
                 F.count_if(new & ~truncate).alias("new_deletes"),
                 F.count_if(new & truncate).alias("new_truncates"),
                 F.count_if(null & ~truncate).alias("null_keys"),
-                *(of(name).alias(f"{word}_{name}") for name in ranges for word, of in (("min", F.min), ("max", F.max))),
-            )
-            .collect()[0]
-            .asDict()
+                F.array(*(_bounds(name, table.schema[key].dataType) for name, key in _keys(table))).alias("bounds"),
+            ]
         )
-        bounds = [
-            (row.pop(f"min_{name}"), row.pop(f"max_{name}")) if name in ranges else None for name in table.key_names()
-        ]
-        return cls(**_read(row, source), bounds=bounds)
+
+    @classmethod
+    def read(cls, text: str, source: str | None) -> TableFacts:
+        """Read the aggregate. Raises ValueError if the changes are of two tables, or of another table than ``source``."""
+        return cls(**_read(text, source))
 
 
-def _columns(known: Column) -> list[Column]:
+def _keys(table: ChangedTable) -> list[tuple[str, str]]:
+    """The columns of the key: the name in the last rows, and the name in the table."""
+    return list(zip(table.key_names(), table.keys, strict=True))
+
+
+def _bounds(name: str, type: DataType) -> Column:
+    """The least and the greatest value of a column of the key, if they let a table skip files."""
+    if not isinstance(type, _RANGES):
+        return F.lit(None).cast("array<string>")
+    bounds = F.array(_text(F.min(name), type), _text(F.max(name), type))
+    return F.when(F.count(name) > 0, bounds)
+
+
+def _columns(known: Column, table: ChangedTable) -> list[Column]:
     """Aggregates of the last rows. ``known``: whether a deleted row is already stored, so that it needs no values."""
+    silent = lacks_values(dead_too=True) & ~F.col("live") & ~F.coalesce(known, F.lit(False))
     return [
-        F.count_if(lacks_values(dead_too=False)).alias("lacking"),
-        F.count_if(lacks_values(dead_too=True) & ~F.col("live") & ~F.coalesce(known, F.lit(False))).alias("silent"),
-        F.max(F.when(F.col("is_truncate"), F.col("at"))).alias("truncated"),
+        (F.count_if(lacks_values(dead_too=False)) if table.may_lack_values else F.lit(0)).alias("lacking"),
+        F.count_if(silent).alias("silent"),
+        _text(F.max(F.when(F.col("is_truncate"), F.col("at"))), table.schema[ORDER].dataType).alias("truncated"),
         F.min("least_table").alias("first"),
         F.max("greatest_table").alias("last"),
     ]
 
 
-def _read(row: dict[str, Any], source: str | None) -> dict[str, Any]:
+def _as_json(columns: list[Column]) -> Column:
+    return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+
+
+def _read(text: str, source: str | None) -> dict[str, Any]:
     """Replace the names of tables by one. Raises ValueError if there are two."""
+    row: dict[str, Any] = json.loads(text)
     names = sorted({name for name in (row.pop("first"), row.pop("last"), source) if name is not None})
     if len(names) > 1:
         raise ValueError(TWO_TABLES % tuple(names[:2]))
     return row | {"name": names[0] if names else None}
 
 
-def literal(value: Any, type: DataType) -> str:
-    """A value as a SQL literal."""
-    if value is None:
+def _text(value: Column, type: DataType) -> Column:
+    """A value as text for `literal`, which does not depend on the session's time zone; the fields of a STRUCT are texts."""
+    if isinstance(type, StructType):
+        return F.when(
+            value.isNotNull(), F.struct(*(_text(value[field.name], field.dataType).alias(field.name) for field in type))
+        )
+    if isinstance(type, BinaryType):
+        return F.hex(value)
+    return (F.unix_micros(value) if isinstance(type, TimestampType) else value).cast("string")
+
+
+def literal(text: Any, type: DataType) -> str:
+    """A SQL literal."""
+    if text is None:
         return f"CAST(NULL AS {type.simpleString()})"
     if isinstance(type, StructType):
-        parts = ", ".join(
-            f"{sql_string(field.name)}, {literal(part, field.dataType)}"
-            for field, part in zip(type, value, strict=True)
-        )
-        return f"named_struct({parts})"
+        parts = (f"{sql_string(field.name)}, {literal(text[field.name], field.dataType)}" for field in type)
+        return f"named_struct({', '.join(parts)})"
     if isinstance(type, BinaryType):
-        return f"X'{bytes(value).hex()}'"
-    if isinstance(type, TimestampType):  # as text it would depend on the session's time zone
-        return f"timestamp_micros({(value.astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)})"
-    return f"CAST({sql_string(str(value))} AS {type.simpleString()})"
+        return f"X'{text}'"
+    if isinstance(type, TimestampType):
+        return f"timestamp_micros({text})"
+    return f"CAST({sql_string(text)} AS {type.simpleString()})"

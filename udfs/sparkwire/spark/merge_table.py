@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
-from pyspark.errors import PySparkException, PySparkNotImplementedError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
@@ -27,6 +27,7 @@ from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, 
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import NEW, TableFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
+from sparkwire.spark.observed import stored_with
 from sparkwire.spark.settings import changed_settings
 
 _BESIDE: Final = "__deleted"
@@ -86,10 +87,8 @@ class TableTarget(NamedTuple):
             "directory, which has a / in its name, for Parquet"
         )
 
-    def source(self, spark: SparkSession) -> str | None:
-        """The name of the source table; None if unknown."""
-        properties = {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
-        return properties.get(_SOURCE)
+    def properties(self, spark: SparkSession) -> dict[str, str]:
+        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {self.name}").collect()}
 
     def note_source(self, spark: SparkSession, name: str | None) -> None:
         if name is not None:
@@ -148,33 +147,33 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
     schema = stored_schema(table, keep)
     if exists := target.exists(spark):
         schema = target.agree(spark, schema, table.keys)
-    source = target.source(spark) if exists else None
+    properties = target.properties(spark) if exists else {}
+    source, beside = properties.get(_SOURCE), target.beside.exists(spark)
     changes, table = aligned(changes, table, schema)
     steps = events(changes, table)
-    rows = _materialised(_last(steps, table))
-    facts = TableFacts.of(rows, table, source)
-    gone = None if facts.least is None else _gone_since(spark, target.beside, facts.least, schema[ORDER].dataType)
+    rows, facts = _stored(_last(steps, table), table, source)
+    gone, order = None, schema[ORDER].dataType
+    if facts.least is not None and beside:
+        gone = _gone_since(spark, target.beside, facts.least, order)
     if gone is not None:
-        rows = _materialised(_with_known(rows, gone, table))
-        facts = TableFacts.of(rows, table, source)
+        rows, facts = _stored(_with_known(rows, gone, table), table, source)
     if facts.least is None:
         return
     if not exists:
         target.agree(spark, schema, table.keys)
         target.note_source(spark, facts.name)
     if facts.lacking or (facts.silent and table.may_lack_values):
-        rows = _materialised(_with_values(steps, rows, table, target, schema))
+        rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
     if facts.new_truncates or (facts.new_deletes and not keep):
         _remember(rows, table, schema, target.beside, keep)
-    _merge(rows, table, schema, target, facts, keep)
+    with changed_settings(spark, _settings(spark)):
+        _merge(rows, table, schema, target, facts, keep)
 
 
-def _materialised(rows: DataFrame) -> DataFrame:
-    """Compute and store the rows, so that every read returns the same ones. If a worker is lost, a query over them fails."""
-    try:
-        return rows.localCheckpoint()
-    except PySparkNotImplementedError as error:
-        raise NotImplementedError("merge into a table on Spark Connect needs Spark 4.0 or later") from error
+def _stored(rows: DataFrame, table: ChangedTable, source: str | None) -> tuple[DataFrame, TableFacts]:
+    """Compute and store the rows and their facts."""
+    stored, facts = stored_with(rows, TableFacts.column(table))
+    return stored, TableFacts.read(facts, source)
 
 
 def _last(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -194,12 +193,10 @@ def _gone_since(spark: SparkSession, beside: TableTarget, least: Any, order: Dat
 
     For a stream in order there are none, and the table finds that out without reading its files.
     """
-    if not beside.exists(spark):
-        return None
     gone = spark.table(beside.name)
-    if isinstance(order, StructType) and least[0] is not None:  # tables have statistics only of the fields
+    if isinstance(order, StructType) and least[order[0].name] is not None:  # tables have statistics only of the fields
         first = order[0]
-        gone = gone.where(f"{ORDER}.{quoted(first.name)} >= {literal(least[0], first.dataType)}")
+        gone = gone.where(f"{ORDER}.{quoted(first.name)} >= {literal(least[first.name], first.dataType)}")
     gone = gone.where(f"{ORDER} >= {literal(least, order)}")
     return None if gone.isEmpty() else gone
 
@@ -312,8 +309,7 @@ def _run(source: DataFrame, target: TableTarget, condition: str, clauses: Sequen
     spark, view = source.sparkSession, f"sparkwire_merge_{uuid.uuid4().hex}"
     source.createOrReplaceTempView(view)
     try:
-        with changed_settings(spark, _settings(spark)):
-            spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {condition} {' '.join(clauses)}")
+        spark.sql(f"MERGE INTO {target.name} t USING {view} s ON {condition} {' '.join(clauses)}")
     finally:
         spark.catalog.dropTempView(view)
 
