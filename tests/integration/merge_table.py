@@ -103,6 +103,7 @@ def main(kind: str, directory: str) -> None:
     more(spark, kind)
     late(spark)
     null_keys(spark)
+    small_memory(spark)
     conflict(spark, Path(directory))
     lost(spark)
     spark.stop()
@@ -183,6 +184,22 @@ def null_keys(spark: SparkSession) -> None:
         sparkwire.merge(changes, "shop.regions", ["region", "id"])
     result = sparkwire.merged(spark, "shop.regions").select("region", "id", "v").collect()
     print(json.dumps(["keys with NULL", [list(row) for row in result]]), flush=True)
+
+
+def small_memory(spark: SparkSession) -> None:
+    """A MERGE that joins by hash has not enough memory: it sorts."""
+    changes = spark.createDataFrame([("INSERT", 1, 1, 1)], "_op_ STRING, _order_ BIGINT, id INT, v INT")
+    commit, by_hash = merge_table._run, []
+
+    def failing(*arguments: Any) -> None:
+        by_hash.append(spark.conf.get(merge_table._HASH_JOIN) == merge_table._HASHED_SIZE)
+        if by_hash[-1]:
+            raise RuntimeError("Can't acquire 67108864 bytes memory to build hash relation, got 512 bytes")
+        commit(*arguments)
+
+    with mock.patch.object(merge_table, "_run", failing):
+        sparkwire.merge(changes, "shop.small_memory", "id")
+    print(json.dumps(["by hash", by_hash, sparkwire.merged(spark, "shop.small_memory").count()]), flush=True)
 
 
 def lost(spark: SparkSession) -> None:

@@ -35,6 +35,7 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["rejected", TWO],
         *(["late", *step] for step in LATE * 2),
         ["keys with NULL", [[None, 1, 4]]],
+        ["by hash", [True, False], 1],
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],
         ["after a loss", [[1, 11], [2, 3]], []],

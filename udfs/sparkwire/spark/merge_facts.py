@@ -59,6 +59,7 @@ class TableFacts(NamedTuple):
     silent: int
     truncated: Any
     name: str | None
+    rows: int
     least: Any
     """the least order; None if there is no row"""
     new_deletes: int
@@ -78,6 +79,7 @@ class TableFacts(NamedTuple):
         return _as_json(
             [
                 *_columns(F.expr("known_at >= at"), table),
+                F.count(F.lit(1)).alias("rows"),
                 _text(F.min("at"), order).alias("least"),
                 F.count_if(new & ~truncate).alias("new_deletes"),
                 F.count_if(new & truncate).alias("new_truncates"),

@@ -38,8 +38,14 @@ _CONFLICT: Final = re.compile(
 )
 _LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
 _ATTEMPTS: Final = 3
+_NO_MEMORY: Final = re.compile(r"acquire \d+ bytes (of )?memory")
+_HASHED_ROWS: Final = 1_000_000
+"""the most rows of a batch that MERGE joins by hash"""
 _GROUP_FILTER: Final = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
 _DELTA_STORES_SOURCE: Final = "spark.databricks.delta.merge.materializeSource"
+_HASH_JOIN: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
+_HASHED_SIZE: Final = "64MB"
+"""the most shuffled data in one partition for a join by hash; Spark expects at least its advisory size of a partition"""
 _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
@@ -128,21 +134,25 @@ class TableTarget(NamedTuple):
 
 def merge_into_table(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
     """Merge one batch."""
+    hashed_rows = _HASHED_ROWS
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _merge_once(changes, table, target, keep)
+            _merge_once(changes, table, target, keep, hashed_rows)
         except Exception as error:  # PySpark has no class for most of the connectors' exceptions
             if _CONFLICT.search(str(error)):
                 raise WriteConflictError(
                     f"another job writes to {target.name}: only one merge at a time may write to a table. Run this merge again"
                 ) from error
-            if not _LOST.search(str(error)) or attempt == _ATTEMPTS:
+            no_memory = hashed_rows > 0 and _NO_MEMORY.search(str(error)) is not None
+            if attempt == _ATTEMPTS or not (no_memory or _LOST.search(str(error))):
                 raise
+            if no_memory:
+                hashed_rows = 0
         else:
             return
 
 
-def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool) -> None:
+def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, keep: bool, hashed_rows: int) -> None:
     spark = changes.sparkSession
     schema = stored_schema(table, keep)
     if exists := target.exists(spark):
@@ -166,7 +176,7 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
         rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
     if facts.new_truncates or (facts.new_deletes and not keep):
         _remember(rows, table, schema, target.beside, keep)
-    with changed_settings(spark, _settings(spark)):
+    with changed_settings(spark, _settings(spark, hashed=facts.rows <= hashed_rows)):
         _merge(rows, table, schema, target, facts, keep)
 
 
@@ -314,9 +324,11 @@ def _run(source: DataFrame, target: TableTarget, condition: str, clauses: Sequen
         spark.catalog.dropTempView(view)
 
 
-def _settings(spark: SparkSession) -> dict[str, str]:
-    """The settings of the session during a MERGE."""
+def _settings(spark: SparkSession, *, hashed: bool) -> dict[str, str]:
+    """The settings of the session during a MERGE. ``hashed``: join by hash where one side is small, instead of sorting both."""
     settings = {_DELTA_STORES_SOURCE: "none"}  # it is stored already
+    if hashed:
+        settings[_HASH_JOIN] = _HASHED_SIZE
     if spark.version.startswith("4.1."):  # which plans the source as a subquery for this filter (SPARK-54873)
         settings[_GROUP_FILTER] = "false"
     return settings
