@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from benchmarks.timing import interleave
 from sparkwire.spark import merge_table
+from sparkwire.spark.merge_log import NewestCommit
 from tests.integration.merge_table import DELTA
 
 CHANGES, KEYS, ROUNDS = 100_000, 250_000, 5
@@ -42,6 +43,7 @@ WITH_DELETES = (
 """so that a late change does not bring a deleted row back"""
 STEPS = (
     (merge_table, "_stored", "the last rows and their facts, computed and kept"),
+    (NewestCommit, "of", "the greatest stored delete, from the log"),
     (merge_table, "_gone_since", "a look for stored deletes"),
     (merge_table, "_remember", "deletes stored"),
     (merge_table, "_run", "the MERGE"),

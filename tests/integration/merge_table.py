@@ -103,6 +103,7 @@ def main(kind: str, directory: str) -> None:
     more(spark, kind)
     late(spark)
     null_keys(spark)
+    looks(spark)
     small_memory(spark)
     conflict(spark, Path(directory))
     lost(spark)
@@ -184,6 +185,23 @@ def null_keys(spark: SparkSession) -> None:
         sparkwire.merge(changes, "shop.regions", ["region", "id"])
     result = sparkwire.merged(spark, "shop.regions").select("region", "id", "v").collect()
     print(json.dumps(["keys with NULL", [list(row) for row in result]]), flush=True)
+
+
+def looks(spark: SparkSession) -> None:
+    """Whether a merge reads the table of deleted rows: not for later changes, unless somebody else wrote to that table."""
+    steps: list[tuple[str, int, int]] = [
+        ("INSERT", 1, 1), ("DELETE", 2, 1), ("DELETE", 3, 2), ("INSERT", 4, 3), ("DELETE", 5, 3), ("UPDATE", 4, 3),
+        ("DELETE", 6, 4), ("by hand", 9, 5), ("UPDATE", 8, 5), ("DELETE", 10, 6), ("UPDATE", 11, 5),
+    ]  # fmt: skip
+    schema, read = "_op_ STRING, _order_ BIGINT, id INT, v INT", merge_table._gone_since
+    for op, order, id in steps:
+        if op == "by hand":
+            spark.sql(f"INSERT INTO shop.looks__deleted SELECT {id}, NULL, {order}, NULL, FALSE")
+            continue
+        with mock.patch.object(merge_table, "_gone_since", mock.Mock(side_effect=read)) as looked:
+            sparkwire.merge(spark.createDataFrame([(op, order, id, order)], schema), "shop.looks", "id")
+        rows = sorted([row["id"], row["v"]] for row in sparkwire.merged(spark, "shop.looks").collect())
+        print(json.dumps(["looks", op, order, looked.called, rows]), flush=True)
 
 
 def small_memory(spark: SparkSession) -> None:

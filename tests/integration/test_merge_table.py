@@ -20,6 +20,21 @@ LATE = [
 """a change, its order, and the values in the table after it"""
 
 
+LOOKS = [
+    ["INSERT", 1, False, [[1, 1]]],
+    ["DELETE", 2, False, []],
+    ["DELETE", 3, True, []],  # the first delete, which created the table, is not noted
+    ["INSERT", 4, False, [[3, 4]]],
+    ["DELETE", 5, False, []],
+    ["UPDATE", 4, True, []],
+    ["DELETE", 6, False, []],
+    ["UPDATE", 8, True, []],  # somebody else wrote to the table of deleted rows
+    ["DELETE", 10, True, []],
+    ["UPDATE", 11, False, [[5, 11]]],
+]
+"""a change, its order, whether the deleted rows are read, and the rows in the table after it"""
+
+
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
@@ -35,6 +50,7 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["rejected", TWO],
         *(["late", *step] for step in LATE * 2),
         ["keys with NULL", [[None, 1, 4]]],
+        *(["looks", op, order, reads if kind == "delta" else order > 2, rows] for op, order, reads, rows in LOOKS),
         ["by hash", [True, False], 1],
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],

@@ -62,6 +62,8 @@ class TableFacts(NamedTuple):
     rows: int
     least: Any
     """the least order; None if there is no row"""
+    greatest: Any
+    """the greatest order of the deletes and TRUNCATEs that are not stored yet"""
     new_deletes: int
     new_truncates: int
     null_keys: int
@@ -81,6 +83,7 @@ class TableFacts(NamedTuple):
                 *_columns(F.expr("known_at >= at"), table),
                 F.count(F.lit(1)).alias("rows"),
                 _text(F.min("at"), order).alias("least"),
+                _text(F.max(F.when(new, F.col("at"))), order).alias("greatest"),
                 F.count_if(new & ~truncate).alias("new_deletes"),
                 F.count_if(new & truncate).alias("new_truncates"),
                 F.count_if(null & ~truncate).alias("null_keys"),

@@ -5,7 +5,8 @@ A change is applied only if its order is greater than the row's, so a repeated b
 stops between the two writes has not deleted anything yet, and can run again.
 
 The last rows of the batch are computed once and stored. Facts about them (`TableFacts`) determine which further steps run. Of the
-table of deleted rows, only those from the batch's least order on are read. For a stream in order, these are none.
+table of deleted rows, only those from the batch's least order on are read. For a stream in order, these are none, and the log of
+a Delta table says so (`NewestCommit`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import NEW, TableFacts, literal
+from sparkwire.spark.merge_log import OPTION, NewestCommit
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 from sparkwire.spark.observed import stored_with
 from sparkwire.spark.settings import changed_settings
@@ -33,6 +35,8 @@ from sparkwire.spark.settings import changed_settings
 _BESIDE: Final = "__deleted"
 _TRUNCATE: Final = "_truncate_"
 _SOURCE: Final = "sparkwire.source"
+_DELTA: Final = "delta.minReaderVersion"
+"""a property of every Delta table"""
 _CONFLICT: Final = re.compile(
     r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|conflicting (files|deletes)"
 )
@@ -159,11 +163,12 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
         schema = target.agree(spark, schema, table.keys)
     properties = target.properties(spark) if exists else {}
     source, beside = properties.get(_SOURCE), target.beside.exists(spark)
+    commit = NewestCommit.of(spark, target.beside.name) if beside and _DELTA in properties else None
     changes, table = aligned(changes, table, schema)
     steps = events(changes, table)
     rows, facts = _stored(_last(steps, table), table, source)
     gone, order = None, schema[ORDER].dataType
-    if facts.least is not None and beside:
+    if facts.least is not None and beside and not (commit and commit.is_before(facts.least, order)):
         gone = _gone_since(spark, target.beside, facts.least, order)
     if gone is not None:
         rows, facts = _stored(_with_known(rows, gone, table), table, source)
@@ -175,7 +180,8 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
     if facts.lacking or (facts.silent and table.may_lack_values):
         rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
     if facts.new_truncates or (facts.new_deletes and not keep):
-        _remember(rows, table, schema, target.beside, keep)
+        note = commit.note(facts.greatest) if commit and gone is None else None
+        _remember(rows, table, schema, target.beside, keep, note)
     with changed_settings(spark, _settings(spark, hashed=facts.rows <= hashed_rows)):
         _merge(rows, table, schema, target, facts, keep)
 
@@ -298,8 +304,10 @@ def _condition(table: ChangedTable, facts: TableFacts) -> str:
     return " AND ".join(parts)
 
 
-def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool) -> None:
-    """Store the deletes and the last TRUNCATE, unless they are already stored."""
+def _remember(
+    rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool, note: str | None
+) -> None:
+    """Store the deletes and the last TRUNCATE, unless they are already stored. ``note``: see `NewestCommit`."""
     stored = beside.agree(rows.sparkSession, _beside_schema(schema), [])
     columns = {
         name: F.col(column) for name, column in _places(table).items() if name in table.keys or table.may_lack_values
@@ -307,7 +315,8 @@ def _remember(rows: DataFrame, table: ChangedTable, schema: StructType, beside: 
     columns |= {ORDER: F.col("at"), TIME: F.col("time"), _TRUNCATE: F.col("is_truncate")}
     new = rows.where(NEW).where("is_truncate" if keep else "TRUE")
     values = (columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in stored)
-    new.select(*values).writeTo(beside.name).append()
+    writer = new.select(*values).writeTo(beside.name)
+    (writer if note is None else writer.option(OPTION, note)).append()
 
 
 def _beside_schema(schema: StructType) -> StructType:
