@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
@@ -163,10 +164,13 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
         schema = target.agree(spark, schema, table.keys)
     properties = target.properties(spark) if exists else {}
     source, beside = properties.get(_SOURCE), target.beside.exists(spark)
-    commit = NewestCommit.of(spark, target.beside.name) if beside and _DELTA in properties else None
-    changes, table = aligned(changes, table, schema)
-    steps = events(changes, table)
-    rows, facts = _stored(_last(steps, table), table, source)
+    with ThreadPoolExecutor(1) as pool:  # Spark reads the log while Python makes the plan
+        has_log = beside and _DELTA in properties
+        newest = pool.submit(NewestCommit.of, spark, target.beside.name) if has_log else None
+        changes, table = aligned(changes, table, schema)
+        steps = events(changes, table)
+        rows, facts = _stored(_last(steps, table), table, source)
+        commit = newest.result() if newest else None
     gone, order = None, schema[ORDER].dataType
     if facts.least is not None and beside and not (commit and commit.is_before(facts.least, order)):
         gone = _gone_since(spark, target.beside, facts.least, order)
