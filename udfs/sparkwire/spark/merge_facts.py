@@ -26,8 +26,9 @@ from pyspark.sql.types import (
 from sparkwire.base.sqltype import sql_string
 from sparkwire.cdc.change_columns import ORDER, TWO_TABLES
 from sparkwire.spark.current import ChangedTable, lacks_values
+from sparkwire.spark.frames import quoted
 
-NEW: Final = "NOT live AND (known_at IS NULL OR known_at < at)"
+NEW: Final = "(NOT live AND (known_at IS NULL OR known_at < at))"
 """the condition for a delete or TRUNCATE that is not stored yet"""
 _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 """types of keys whose range lets a table skip files"""
@@ -74,22 +75,20 @@ class TableFacts(NamedTuple):
     @classmethod
     def column(cls, table: ChangedTable) -> Column:
         """The aggregate with the facts."""
-        new, truncate, null = F.expr(NEW), F.col("is_truncate"), F.lit(False)
-        order = table.schema[ORDER].dataType
-        for name in table.key_names():
-            null = null | F.col(name).isNull()
-        return _as_json(
-            [
-                *_columns(F.expr("known_at >= at"), table),
-                F.count(F.lit(1)).alias("rows"),
-                _text(F.min("at"), order).alias("least"),
-                _text(F.max(F.when(new, F.col("at"))), order).alias("greatest"),
-                F.count_if(new & ~truncate).alias("new_deletes"),
-                F.count_if(new & truncate).alias("new_truncates"),
-                F.count_if(null & ~truncate).alias("null_keys"),
-                F.array(*(_bounds(name, table.schema[key].dataType) for name, key in _keys(table))).alias("bounds"),
-            ]
+        order, null = table.schema[ORDER].dataType, " OR ".join(f"{name} IS NULL" for name in table.key_names())
+        bounds = (
+            _bounds(name, table.schema[key].dataType) for key, name in zip(table.keys, table.key_names(), strict=True)
         )
+        facts = {
+            "rows": "count(1)",
+            "least": _text("min(at)", order),
+            "greatest": _text(f"max(CASE WHEN {NEW} THEN at END)", order),
+            "new_deletes": f"count_if({NEW} AND NOT is_truncate)",
+            "new_truncates": f"count_if({NEW} AND is_truncate)",
+            "null_keys": f"count_if(NOT is_truncate AND ({null}))",
+            "bounds": f"array({', '.join(bounds)})",
+        }
+        return _as_json(_columns(F.expr("known_at >= at"), table) + _named(facts))
 
     @classmethod
     def read(cls, text: str, source: str | None) -> TableFacts:
@@ -97,29 +96,27 @@ class TableFacts(NamedTuple):
         return cls(**_read(text, source))
 
 
-def _keys(table: ChangedTable) -> list[tuple[str, str]]:
-    """The columns of the key: the name in the last rows, and the name in the table."""
-    return list(zip(table.key_names(), table.keys, strict=True))
-
-
-def _bounds(name: str, type: DataType) -> Column:
+def _bounds(name: str, type: DataType) -> str:
     """The least and the greatest value of a column of the key, if they let a table skip files."""
     if not isinstance(type, _RANGES):
-        return F.lit(None).cast("array<string>")
-    bounds = F.array(_text(F.min(name), type), _text(F.max(name), type))
-    return F.when(F.count(name) > 0, bounds)
+        return "CAST(NULL AS ARRAY<STRING>)"
+    return f"CASE WHEN count({name}) > 0 THEN array({_text(f'min({name})', type)}, {_text(f'max({name})', type)}) END"
 
 
 def _columns(known: Column, table: ChangedTable) -> list[Column]:
     """Aggregates of the last rows. ``known``: whether a deleted row is already stored, so that it needs no values."""
+    truncated = _text("max(CASE WHEN is_truncate THEN at END)", table.schema[ORDER].dataType)
     silent = lacks_values(dead_too=True) & ~F.col("live") & ~F.coalesce(known, F.lit(False))
     return [
         (F.count_if(lacks_values(dead_too=False)) if table.may_lack_values else F.lit(0)).alias("lacking"),
         F.count_if(silent).alias("silent"),
-        _text(F.max(F.when(F.col("is_truncate"), F.col("at"))), table.schema[ORDER].dataType).alias("truncated"),
-        F.min("least_table").alias("first"),
-        F.max("greatest_table").alias("last"),
+        *_named({"truncated": truncated, "first": "min(least_table)", "last": "max(greatest_table)"}),
     ]
+
+
+def _named(facts: dict[str, str]) -> list[Column]:
+    """Columns out of expressions of SQL, which take one call to the JVM each."""
+    return [F.expr(fact).alias(name) for name, fact in facts.items()]
 
 
 def _as_json(columns: list[Column]) -> Column:
@@ -135,15 +132,16 @@ def _read(text: str, source: str | None) -> dict[str, Any]:
     return row | {"name": names[0] if names else None}
 
 
-def _text(value: Column, type: DataType) -> Column:
-    """A value as text for `literal`, which does not depend on the session's time zone; the fields of a STRUCT are texts."""
+def _text(value: str, type: DataType) -> str:
+    """An expression of SQL as text for `literal`, whatever the session's time zone is. The fields of a STRUCT are texts."""
     if isinstance(type, StructType):
-        return F.when(
-            value.isNotNull(), F.struct(*(_text(value[field.name], field.dataType).alias(field.name) for field in type))
+        parts = (
+            f"{sql_string(field.name)}, {_text(f'{value}.{quoted(field.name)}', field.dataType)}" for field in type
         )
+        return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
     if isinstance(type, BinaryType):
-        return F.hex(value)
-    return (F.unix_micros(value) if isinstance(type, TimestampType) else value).cast("string")
+        return f"hex({value})"
+    return f"CAST({f'unix_micros({value})' if isinstance(type, TimestampType) else value} AS STRING)"
 
 
 def literal(text: Any, type: DataType) -> str:
