@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ LATE = [
 """a change, its order, and the values in the table after it"""
 
 
-LOOKS = [
+LOOKS: list[list[Any]] = [
     ["INSERT", 1, False, [[1, 1]]],
     ["DELETE", 2, False, []],
     ["DELETE", 3, True, []],  # the first delete, which created the table, is not noted
