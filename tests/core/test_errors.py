@@ -24,6 +24,7 @@ CAUGHT = {
     "MessageError",
     "_NoResponse",
     "_Stop",
+    "_TooLong",
 }
 """exceptions that the package catches itself"""
 
