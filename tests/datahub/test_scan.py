@@ -208,6 +208,13 @@ ALIKE: dict[str, list[bytes]] = {
         b'{"payload":{"sequenceId":1,"op":"A","timestamp":{"eventTime":1}},"x":1,"version":"1"}',
         b'{"x":1,"payload":{"timestamp":{"eventTime":1},"op":"A","op":"B"},"version":"1","payload":{"op":"C"}}',
     ],
+    "a key again, of which the template has less": [
+        b'{"payload":{"op":"A"},"x":1}',
+        b'{"payload":{"op":"BB","sequenceId":1},"payload":{"op":"A"},"x":1}',
+        b'{"payload": {"sequenceId":1},"payload":{"op":"A"},"x":1}',
+    ],
+    "what is beside the digits": [b'{"version":10}', b'{"version"::0}', b'{"version":/0}', b'{"version":1:}'],
+    "an escape without its digits": [b'{"version":"a\\u00e9b"}', b'{"version":"a\\u00zzb"}'],
     "members more and less": [
         b'{"version":"1","payload":{"op":"A","timestamp":{"eventTime":1}},"x":1}',
         b'{"version":"1","payload":{"op":"A","ddl":{"text":"T"},"timestamp":{"eventTime":1}},"x":1}',
