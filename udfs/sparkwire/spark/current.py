@@ -90,6 +90,10 @@ class ChangedTable(NamedTuple):
         """The names of the columns in ``row``."""
         return {name: f"c{k}" for k, name in enumerate(self.columns)}
 
+    def flat_places(self) -> dict[str, str]:
+        """The names of the columns in rows without ``row``, where the key's columns are `key_names`."""
+        return self.places() | dict(zip(self.keys, self.key_names(), strict=True))
+
     def key_names(self) -> list[str]:
         return [f"key_{k}" for k in range(len(self.keys))]
 
@@ -145,15 +149,15 @@ def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     last = newest(flat.where("rank IS NOT NULL"), table.key_names())
     live = F.col("rank") >= _LIVE
     lacks = live & _has_unavailable() if table.may_lack_values else F.lit(False)
-    names = ["at", "time", *table.places().values()]
+    names = ["at", "time", *table.flat_places().values()]
     rows = _with_facts(last, facts).where(_unless_two_tables(live & ~lacks & F.expr(_AFTER_TRUNCATE))).select(names)
     if not table.may_lack_values:
         return rows
     some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
     history = _nested(flat, table).crossJoin(F.broadcast(some)).drop("lacking")
     late = _with_facts(settled(history, table, dead_too=False), facts).where(_AFTER_TRUNCATE)
-    late = late.select("at", "time", "row.*").select(names)
-    return rows.unionByName(late)
+    columns = (F.col("row")[table.places()[name]].alias(place) for name, place in table.flat_places().items())
+    return rows.unionByName(late.select("at", "time", *columns))
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -164,20 +168,21 @@ def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
         "o.at",
         F.when(~F.col("is_truncate"), F.col("o.rank")).alias("rank"),
         *("time", "table"),
-        *(F.col("row")[place].alias(place) for place in places.values()),
+        *(F.col("row")[places[name]].alias(places[name]) for name in table.values),
         *(_HISTORY if table.may_lack_values else ()),
     )
 
 
 def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
     """The rows of `events` again."""
+    places = table.places()
     return flat.select(
         *table.key_names(),
         F.col("rank").isNull().alias("is_truncate"),
         *("time", *_HISTORY),
         F.struct(*_ORDER).alias("o"),
         F.coalesce(F.col("rank") >= _LIVE, F.lit(False)).alias("live"),
-        F.struct(*table.places().values()).alias("row"),
+        F.struct(*(F.col(flat).alias(places[name]) for name, flat in table.flat_places().items())).alias("row"),
     )
 
 
@@ -194,7 +199,7 @@ def _exchanged(flat: DataFrame, table: ChangedTable) -> DataFrame:
 
 def _result_columns(table: ChangedTable) -> list[Column]:
     """The table's columns, then order and time."""
-    columns = [F.col(place).alias(name) for name, place in table.places().items()]
+    columns = [F.col(place).alias(name) for name, place in table.flat_places().items()]
     return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME)]
 
 

@@ -271,7 +271,7 @@ def _merge(
     changed = rows.where("NOT is_truncate")
     if end is not None:
         changed = changed.where(f"at > {end}")
-    places = {name: f"s.{column}" for name, column in _places(table).items()}
+    places = {name: f"s.{column}" for name, column in table.flat_places().items()}
     places |= {ORDER: "s.at", TIME: "s.time"} | ({DELETED: "NOT s.live"} if keep else {})
     newer = f"(t.{ORDER} IS NULL OR s.at > t.{ORDER})"
     deletes = f"UPDATE SET {DELETED} = TRUE, {ORDER} = s.at, {TIME} = s.time" if keep else "DELETE"
@@ -289,11 +289,6 @@ def _merge(
             f"WHEN NOT MATCHED BY SOURCE AND t.{ORDER} < {end} {f'AND NOT t.{DELETED} ' if keep else ''}THEN {ended}"
         )
     _run(changed, target, _condition(table, facts), clauses)
-
-
-def _places(table: ChangedTable) -> dict[str, str]:
-    """The columns of the table with their names in the last rows."""
-    return table.places() | dict(zip(table.keys, table.key_names(), strict=True))
 
 
 def _condition(table: ChangedTable, facts: TableFacts) -> str:
@@ -314,7 +309,9 @@ def _remember(
     """Store the deletes and the last TRUNCATE, unless they are already stored. ``note``: see `NewestCommit`."""
     stored = beside.agree(rows.sparkSession, _beside_schema(schema), [])
     columns = {
-        name: F.col(column) for name, column in _places(table).items() if name in table.keys or table.may_lack_values
+        name: F.col(column)
+        for name, column in table.flat_places().items()
+        if name in table.keys or table.may_lack_values
     }
     columns |= {ORDER: F.col("at"), TIME: F.col("time"), _TRUNCATE: F.col("is_truncate")}
     new = rows.where(NEW).where("is_truncate" if keep else "TRUE")
