@@ -44,7 +44,6 @@ WITH_DELETES = (
 STEPS = (
     (merge_table, "_stored", "the last rows and their facts, computed and kept"),
     (NewestCommit, "of", "the greatest stored delete, from the log"),
-    (merge_table, "_gone_since", "a look for stored deletes"),
     (merge_table, "_remember", "deletes stored"),
     (merge_table, "_run", "the MERGE"),
 )
