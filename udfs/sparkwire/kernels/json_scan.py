@@ -84,9 +84,8 @@ _NODE = np.dtype(
     ]
 )
 _START, _SIZE, _KIND, _COUNT = range(4)
-_NOTE, _COMPARE, _SKIP = range(
-    3
-)  # ways to scan: make notes for a template, use the template, skip the common beginning
+# Ways to scan: make notes for a template, use the template, skip the common beginning.
+_NOTE, _COMPARE, _SKIP = range(3)
 _ROWS = 16  # after so many documents a template that fits badly is replaced
 _SKIPPED_ROWS = 512  # so many documents are scanned without a template after the second one that fits badly
 _MARKS = 32  # of a document without a template

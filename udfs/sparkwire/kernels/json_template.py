@@ -131,13 +131,8 @@ def note_member(template: Template, position: int, node: int, child: int) -> boo
 def note_event(template: Template, slot: int, start: int, size: int, kind: int, count: int) -> None:
     e = uint64(template.state[TOTAL_EVENTS])
     events = template.events
-    events[SLOT, e], events[START, e], events[SIZE, e], events[KIND, e], events[COUNT, e] = (
-        slot,
-        start,
-        size,
-        kind,
-        count,
-    )
+    events[SLOT, e], events[START, e], events[SIZE, e] = slot, start, size
+    events[KIND, e], events[COUNT, e] = kind, count
     template.state[TOTAL_EVENTS] += 1
 
 
