@@ -53,8 +53,8 @@ class Environment(NamedTuple):
         return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 
 
-# Packages of the oracles, which create the golden cases.
-ORACLES = ("xxhash", "zstandard")
+# What the program imports beside sparkwire and Spark: the packages of the oracles, which create the golden cases.
+ORACLES = ("crc32c", "xxhash", "zstandard")
 # With the oldest versions that pyproject.toml allows.
 OLDEST = Environment(
     "3.5.0", "3.11", ("numpy==1.24.*", "pandas==2.0.*", "pyarrow==14.*", "cramjam==2.11.*"), numba="0.62"
@@ -81,7 +81,8 @@ def install(environment: Environment) -> str | None:
 
 
 def _install(environment: Environment) -> str | None:
-    ready = environment.path / f".ready-{hashlib.sha256((ROOT / 'pyproject.toml').read_bytes()).hexdigest()[:16]}"
+    needs = (ROOT / "pyproject.toml").read_bytes() + " ".join(environment.packages).encode()
+    ready = environment.path / f".ready-{hashlib.sha256(needs).hexdigest()[:16]}"
     if ready.exists():
         return None
     if environment.python not in pythons():
