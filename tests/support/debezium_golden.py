@@ -50,6 +50,18 @@ class Point(NamedTuple):
     tables: list[TableTruth]
 
 
+class Loss(NamedTuple):
+    """A value in which the messages of a variant are not what the database holds."""
+
+    variant: str
+    table: str
+    column: str
+    key: str
+    """as JSON"""
+    text: str
+    """the database's"""
+
+
 @cache
 def files(database: str) -> dict[str, bytes]:
     """The files in the archive of a database, by name."""
@@ -115,10 +127,10 @@ def points(database: str) -> list[Point]:
 
 
 @cache
-def known_losses(database: str) -> set[tuple[str, str, str, str, str]]:
-    """Values that no message has correctly: variant, table, column, key as JSON, and the database's text."""
+def known_losses(database: str) -> set[Loss]:
+    """Values that no message has correctly."""
     return {
-        (loss["variant"], loss["table"], loss["column"], json.dumps(loss["key"]), str(loss["database"]))
+        Loss(loss["variant"], loss["table"], loss["column"], json.dumps(loss["key"]), str(loss["database"]))
         for loss in _lines(database, "truth/known_losses.jsonl")
     }
 

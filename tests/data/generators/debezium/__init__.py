@@ -35,5 +35,6 @@ def make(place: Path) -> Iterator[Compared]:
         def settings_of(connector: str) -> dict[str, str]:
             return settings(connector, server.port)
 
-        run(place, Database(SCENARIO, VARIANTS, settings_of, execute, lambda: tables(database)))
-    yield compared("postgres", VARIANTS, place)
+        scenario = Database(SCENARIO, VARIANTS, settings_of, execute, lambda: tables(database))
+        run(place, scenario)
+    yield compared("postgres", scenario, place)

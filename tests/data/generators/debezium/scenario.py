@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -54,6 +55,23 @@ class Messages:
         return {line["topic"]: line["offset"] + 1 for line in self.look()}
 
 
+class Again(NamedTuple):
+    """A connector crashes after one point, and a new one continues from the offsets of an earlier point."""
+
+    connector: str
+    variant: str
+    """the variant of the connector that the broker has until the crash"""
+    offsets_of: int
+    crash_after: int
+    settings: Mapping[str, str]
+    """what the new connector has of its own, with its only variant"""
+
+    @property
+    def result(self) -> str:
+        """The variant with the messages of both connectors."""
+        return self.settings["variants"]
+
+
 class Database(NamedTuple):
     """The database of a scenario, with its connectors."""
 
@@ -66,7 +84,9 @@ class Database(NamedTuple):
     tables: Callable[[], list[dict[str, Any]]]
     """prints its tables, as lines of truth"""
     artifacts: tuple[str, ...] = ()
-    """added fields of its connector, in addition to PostgreSQL's"""
+    """those of its connector, in addition to PostgreSQL's"""
+    again: Again | None = None
+    """what a connector sends again"""
 
 
 def run(place: Path, database: Database) -> None:
@@ -95,13 +115,38 @@ def run(place: Path, database: Database) -> None:
             lines = [point | {"next_offsets": offsets}, *database.tables()]
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             (place / "truth" / f"point{int(number):02}.jsonl").write_text(text, "utf-8")
+            if database.again and int(number) == database.again.offsets_of:
+                for file in place.glob(f"{database.again.connector}.*"):
+                    shutil.copy(file, place / f"again{file.suffix}")
+    if database.again:
+        _send_again(place, database, database.again, _is_point(int(number)))
 
 
-def compared(name: str, variants: Variants, place: Path) -> Compared:
+def _send_again(place: Path, database: Database, again: Again, is_end: Callable[[str, dict[str, Any]], bool]) -> None:
+    """Run the new connector. Its messages get the offsets after those of the old one."""
+    files = {str(file): str(place / f"again{file.suffix}") for file in place.glob(f"{again.connector}.*")}
+    old_settings = {name: files.get(value, value) for name, value in database.settings(again.connector).items()}
+    file = connector(place, "again", {"name": again.connector, **old_settings, **again.settings})
+    sent = Messages(place / f"messages.{again.result}.jsonl")
+    program, jars = Path(__file__).with_name("Messages.java"), [jar(coordinates, place) for coordinates in _CONVERTER]
+    with running_engine(program, [str(place), str(file)], place, _AVRO, *database.artifacts, jars=jars) as engine:
+        _settle(engine, place, [sent], [sent], is_end, _QUIET)
+    point = json.loads((place / "truth" / f"point{again.crash_after:02}.jsonl").read_text("utf-8").partition("\n")[0])
+    ends = point["next_offsets"][again.variant]
+    old = Messages(place / f"messages.{again.variant}.jsonl").look()
+    lines = [line for line in old if line["offset"] < ends.get(line["topic"], 0)]
+    lines += [line | {"offset": line["offset"] + ends.get(line["topic"], 0)} for line in sent.look()]
+    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
+    sent.file.write_text(text, "utf-8")
+
+
+def compared(name: str, database: Database, place: Path) -> Compared:
     """Compare the generated files with the archive of a database."""
     made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
     messages = sum(text.count(b"\n") for file, text in made.items() if file.startswith("messages."))
-    found = list(differences(golden.files(name), made, variants))
+    names = [variant for own in database.variants.values() for variant in own]
+    names += [database.again.result] if database.again else []
+    found = list(differences(golden.files(name), made, names))
     return Compared(messages, f"messages of {name} written again", found)
 
 

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.data.generators.debezium.comparison import REDELIVERED
+from tests.data.generators.debezium.scenario import Again
 from tests.data.generators.debezium.variants import variants
 from tests.integration.mariadb import USER
 
 VARIANTS = variants("op,table,source.file,source.pos,source.ts_ms")
 """the variants by connector"""
+AGAIN = Again(
+    connector="a",
+    variant="json",
+    offsets_of=5,
+    crash_after=7,
+    settings={
+        "variants": REDELIVERED,
+        f"variant.{REDELIVERED}.format": "json",
+        "database.server.id": "9200",
+    },
+)
+"""The connector crashes after point 7, and continues from point 5."""
 
 _OWN: dict[str, dict[str, str]] = {
     "a": {"binary.handling.mode": "bytes"},
