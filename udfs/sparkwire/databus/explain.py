@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 import pyarrow as pa
 
 from sparkwire.base.grammar import Struct
+from sparkwire.core.builders import columns_of
 from sparkwire.core.dump import Dump, Line, time_of
 from sparkwire.core.walk import Scope, Walker
 from sparkwire.databus import layout
@@ -24,11 +25,13 @@ _FLAGS: Final = {
     "metadata": (0, layout.V2_METADATA),
     "payload": (0, layout.V2_PAYLOAD),
 }
+_NOTED: Final = ("version", "byte_order", "error", "event_type", "schema_version", "opcode", "key_type")
+_COLUMNS: Final = [column for column in FIELDS if column.name in _NOTED]
 _NOT_AS_WRITTEN: Final = "the bytes that it covers are not those that were written"
 
 
 class _EventWalker(Walker):
-    """Explains an event. ``event`` has what its functions return."""
+    """Explains an event. ``event`` has what those of its functions return that notes and errors need."""
 
     PLACES: ClassVar = {
         "BAD_MAGIC": {"magic": "not that of V2", "version": "neither V1 (0) nor V2 (2)"},
@@ -40,7 +43,7 @@ class _EventWalker(Walker):
 
     def __init__(self, data: bytes) -> None:
         events = Events(pa.array([data], pa.binary()), check=True)
-        self.event = {column.name: column.accessor(events)[0].as_py() for column in FIELDS}
+        self.event = {name: column[0].as_py() for name, column in columns_of(events, _COLUMNS).items()}
         self.is_v2 = self.event["version"] == 2
         dump = Dump(data, "little" if self.event["byte_order"] == layout.BYTE_ORDERS[1] else "big")
         super().__init__(dump, {0: self.event["error"]} if self.event["error"] else {})
