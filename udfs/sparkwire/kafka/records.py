@@ -73,16 +73,22 @@ class Records:
         """The index of each record's entry."""
         return np.repeat(np.arange(len(self._rows_of_entries)), self._rows_of_entries)
 
-    def _spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def spread(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A value of each entry, repeated for its records."""
         return values.repeat(self._rows_of_entries)
 
     def _nullable(self, column: Nullable) -> pa.Array:
-        valid = None if np.logical_and.reduce(column.valid) else self._spread(column.valid)
-        return primitive(self._spread(column.values), valid)
+        valid = None if np.logical_and.reduce(column.valid) else self.spread(column.valid)
+        return primitive(self.spread(column.values), valid)
 
     def header_field(self, name: str) -> pa.Array:
         """A field of the entry's header."""
         return self._nullable(self.entries.field(name))
+
+    @property
+    def timestamp_types(self) -> npt.NDArray[np.int8]:
+        """Kafka's number of each record's timestamp type; -1 for none."""
+        return self._columns.timestamp_type[: self.rows]
 
     @cached_property
     def ends(self) -> npt.NDArray[np.int32]:
@@ -112,7 +118,7 @@ class Records:
     @RECORDS_TABLE.column("STRING")
     def timestamp_type(self) -> pa.Array:
         """CreateTime or LogAppendTime; NULL in magic 0."""
-        return from_codes(self._columns.timestamp_type[: self.rows], TIMESTAMP_TYPES)
+        return from_codes(self.timestamp_types, TIMESTAMP_TYPES)
 
     @RECORDS_TABLE.column("BINARY")
     def key(self) -> pa.Array:
@@ -142,7 +148,7 @@ class Records:
     @RECORDS_TABLE.column("INT")
     def position(self) -> pa.Array:
         """Position of its batch, or of its outermost message, in the log bytes [bytes]."""
-        return primitive(self._spread(self.entries.position))
+        return primitive(self.spread(self.entries.position))
 
     @RECORDS_TABLE.column("TINYINT")
     def magic(self) -> pa.Array:
@@ -151,7 +157,7 @@ class Records:
 
     @RECORDS_TABLE.column("STRING", doc=f"Codec of that batch: {', '.join(READ_NAMES)}; NULL for an unknown one.")
     def compression(self) -> pa.Array:
-        return from_codes(self._spread(self.entries.known_codec), NAMES)
+        return from_codes(self.spread(self.entries.known_codec), NAMES)
 
     @RECORDS_TABLE.column("BIGINT")
     def producer_id(self) -> pa.Array:

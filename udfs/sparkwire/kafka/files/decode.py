@@ -127,4 +127,4 @@ def batch_decoder() -> Decoder[Batches]:
 
 def record_positions(records: Records) -> Ints:
     """Position of each record's entry, from the first byte of its run [bytes]."""
-    return np.repeat(records.source.offsets[:-1], np.diff(records.ends)).astype(np.int64)
+    return records.spread(records.entries.frames.begin)

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Final, NoReturn
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,7 +27,7 @@ from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.files.wrong_format import is_wrong_format
-from sparkwire.kafka.layout import CONTROL, TIMESTAMP_TYPES, TRANSACTIONAL
+from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.search import ANYTHING
 
@@ -73,7 +74,9 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     """The batches of a part, a piece at a time. It computes checksums only if the query needs them."""
-    needed = {*_decoded(query), "size", "base_offset", "last_offset", "is_control", "is_transactional", "producer_id"}
+    needed = {*_decoded(query), "size", "base_offset", "last_offset"}
+    if query.committed or HIDDEN in needed:
+        needed |= {"is_control", "is_transactional", "producer_id"}
     checked = is_checked(query)
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with OpenFile(part.segment.file) as source:
@@ -117,9 +120,9 @@ def _finished(
     query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
 ) -> pa.RecordBatch:
     """The selected rows, with the columns about their file."""
-    if kept is not None:
+    if kept is not None and (count := kept.true_count) < rows:
+        rows = count
         columns = {name: column.filter(kept) for name, column in columns.items()}
-        rows = int(pc.sum(kept).as_py() or 0)
     if query.mode == FAILFAST:
         at = pc.index(pc.is_valid(columns["error"]), True).as_py()
         if at >= 0:
@@ -146,8 +149,9 @@ def _reject(part: SegmentPart, position: int, error: str) -> NoReturn:
 
 def _timestamp_types(records: Records) -> pa.Array:
     """Kafka's numbers of timestamp types."""
-    named = pc.index_in(records.timestamp_type(), pa.array(TIMESTAMP_TYPES))
-    return pc.if_else(pc.equal(records.header_field("magic"), 0), pa.scalar(_NO_TYPE, pa.int32()), named)
+    codes, magic = records.timestamp_types, records.entries.field("magic")
+    untyped = records.spread(magic.valid & (magic.values == 0))
+    return primitive(np.where(untyped, np.int32(_NO_TYPE), codes), untyped | (codes >= 0))
 
 
 # -- which rows
@@ -210,10 +214,11 @@ def _is_bad(records: Records) -> pa.Array:
 
 def _kept_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
     """The selected batches, None for all."""
-    masks = [
-        pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True),
-        pc.fill_null(pc.less_equal(_first_offset(columns), part.end_offset - 1), True),
-    ]
+    masks = list[pa.Array]()
+    if part.first_offset > FIRST:
+        masks.append(pc.fill_null(pc.greater_equal(columns["last_offset"], part.first_offset), True))
+    if part.end_offset < END:
+        masks.append(pc.fill_null(pc.less(_first_offset(columns), part.end_offset), True))
     if query.mode == DROPMALFORMED:
         masks.append(pc.is_null(columns["error"]))
     if query.committed and part.aborted:
