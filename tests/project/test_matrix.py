@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.support import ROOT
 from tests.support.matrix import OLDEST
+
+pytestmark = pytest.mark.process
 
 # Import the program where only the packages of the requirements can be imported.
 PROGRAM = """
