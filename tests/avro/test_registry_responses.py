@@ -33,7 +33,7 @@ def server(respond: Respond) -> Iterator[str]:
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     running.daemon_threads = True
-    Thread(target=running.serve_forever, daemon=True).start()
+    Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{running.server_port}"
     finally:

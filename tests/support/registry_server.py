@@ -143,6 +143,7 @@ def serving(authority: trustme.CA | None = None) -> Iterator[RegistryServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # which waits for the client before it sends the body after the header
 
         def _respond(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
