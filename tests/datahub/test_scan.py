@@ -29,27 +29,28 @@ def scan(column: pa.Array, tree: Paths = MESSAGE) -> Documents:
     return documents(source.data, source.offsets[:-1], source.offsets[1:], tree, nulls=tree is not MESSAGE)
 
 
-def spans(documents: Documents, row: int, begin: int, tree: Paths) -> list[tuple[int, ...]]:
-    """The scan's results for a row: its validity, and each slot's kind, position, size and members."""
+def spans(column: pa.Array, tree: Paths) -> list[list[tuple[int, ...]]]:
+    """The scan's results for each row: its validity, and each slot's kind, position, size and members."""
+    documents, begins = scan(column, tree), binary_of(column).offsets[:-1]
     leaves = {int(node["slot"]) for node in tree.nodes if node["first"] == node["last"]}
-    said: list[tuple[int, ...]] = [(int(documents.intact[row]),)]
+    said: list[list[tuple[int, ...]]] = [[(int(intact),)] for intact in documents.intact]
     for slot in range(tree.slots):
         value = documents.value(slot)
-        kind, size = int(value.kinds[row]), int(value.sizes[row])
-        if kind == ABSENT:
-            said.append((kind, size))
-        else:
-            counts = (int(value.counts[row]),) if kind >= OBJECT and slot in leaves else ()
-            said.append((kind, int(value.starts[row]) - begin, size, *counts))
+        found = (value.kinds, value.starts - begins, value.sizes, value.counts)
+        for row, (kind, start, size, count) in enumerate(zip(*(items.tolist() for items in found), strict=True)):
+            if kind == ABSENT:
+                said[row].append((kind, size))
+            else:
+                counts = (count,) if kind >= OBJECT and slot in leaves else ()
+                said[row].append((kind, start, size, *counts))
     return said
 
 
 def check_as_alone(rows: Sequence[bytes | None], column: pa.Array | None = None, tree: Paths = MESSAGE) -> None:
     column = pa.array(rows, pa.binary()) if column is None else column
-    together, offsets = scan(column, tree), binary_of(column).offsets
-    alone = {blob: spans(scan(pa.array([blob or b""], pa.binary()), tree), 0, 0, tree) for blob in set(rows)}
-    for row, blob in enumerate(rows):
-        assert spans(together, row, int(offsets[row]), tree) == alone[blob], (rows[max(row - 1, 0)], blob)
+    alone = {blob: spans(pa.array([blob or b""], pa.binary()), tree)[0] for blob in set(rows)}
+    for row, (blob, said) in enumerate(zip(rows, spans(column, tree), strict=True)):
+        assert said == alone[blob], (rows[max(row - 1, 0)], blob)
 
 
 def check(blobs: Sequence[bytes]) -> None:

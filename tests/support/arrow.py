@@ -22,7 +22,7 @@ def plain(answers: pa.Array | pa.ChunkedArray) -> list[Any]:
 def plain_rows(batches: Iterable[pa.RecordBatch]) -> list[dict[str, Any]]:
     """The rows of a query's batches."""
     result = [batch.to_struct_array() for batch in batches]
-    return plain(pa.chunked_array(result)) if result else []
+    return plain(pa.concat_arrays(result)) if result else []
 
 
 def with_dicts(column: pa.Array) -> list[Any]:
