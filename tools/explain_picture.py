@@ -6,7 +6,8 @@ import html
 from typing import Final
 
 from sparkwire.catalogue import SAMPLES
-from sparkwire.catalogue.explanation import ExplainedBytes, colour_of, explain, is_wrong, rows_of_hex, shortened
+from sparkwire.catalogue.explanation import colour_of, explain, rows_of_hex, shortened
+from sparkwire.core.lines import Explained
 
 _HEX: Final = {"36": "#39c5cf", "33": "#d29922", "32": "#3fb950", "35": "#bc8cff", "34": "#58a6ff", "31": "#ff7b72"}
 _LINE, _CHARACTER, _MARGIN = 17, 7.25, 18  # [px]
@@ -22,18 +23,16 @@ def picture() -> str:
     return svg(part)
 
 
-def svg(part: ExplainedBytes) -> str:
+def svg(part: Explained) -> str:
     """A dump as a picture."""
-    texts = [_text(0, 0, f"{part.format} ({part.sure})", "#ffffff", bold=True)]
+    texts = [_text(0, 0, f"{part.format} ({part.confidence[1]})", "#ffffff", bold=True)]
     row = 2
     for number, line in enumerate(part.lines):
         colour = _HEX[colour_of(number, line)]
         texts.append(_text(row, _COLUMNS["position"], f"{line.position:4}", "#8b949e"))
         texts.append(_text(row, _COLUMNS["field"], line.field, "#e6edf3"))
         texts.append(_text(row, _COLUMNS["value"], shortened(line.value, 28) or "", "#e6edf3", bold=True))
-        texts.append(
-            _text(row, _COLUMNS["note"], shortened(line.note, 78) or "", colour if is_wrong(line) else "#8b949e")
-        )
+        texts.append(_text(row, _COLUMNS["note"], shortened(line.note, 78) or "", colour if line.code else "#8b949e"))
         for digits in rows_of_hex(line):
             texts.append(_text(row, _COLUMNS["hex"], digits, colour))
             row += 1

@@ -14,7 +14,7 @@ from pyspark.sql import Row
 
 import sparkwire
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-from sparkwire.core.dump import DECOMPRESSED
+from sparkwire.core.lines import DECOMPRESSED
 from tests.avro.test_wire_formats import golden as golden_messages
 from tests.support import kafka_cases
 from tests.support.databus_damage import golden_rows
@@ -27,9 +27,9 @@ from tools.explain_picture import picture
     [
         ("event", "an event of Databus, V1, BIG_ENDIAN (sure: every checksum is right)"),
         ("event_v2", "an event of Databus, V2, BIG_ENDIAN (sure: every checksum is right)"),
-        ("stream", "events of Databus (likely: 3 of 4 checksums are right)"),
+        ("stream", "events of Databus (sure: every checksum is right)"),
         ("segment", "bytes of a Kafka log (sure: every checksum is right)"),
-        ("message", "a message of Kafka, magic 1 (sure: every checksum is right)"),
+        ("message", "a message of Kafka (sure: every checksum is right)"),
     ],
 )
 def test_the_format_is_found(sample: str, verdict: str) -> None:
@@ -60,7 +60,7 @@ def test_damaged_bytes_are_less_sure() -> None:
     }
     for data, sure in damaged.items():
         (part,) = sparkwire.explain(data).parts
-        assert part.sure == sure
+        assert part.confidence[1] == sure
         own = [line for line in part.lines if not (line.note or "").startswith(DECOMPRESSED)]
         assert sum(line.size for line in own) == len(data)
 
@@ -174,7 +174,7 @@ def test_a_notebook_has_a_table() -> None:
 def test_a_row_is_explained_by_its_binaries() -> None:
     row = Row(id=1, before=bytearray(SAMPLES["event"]), note="text", after=None, value=SAMPLES["segment"])
     parts = sparkwire.explain(row).parts
-    assert [part.title for part in parts] == ["before", "value"]
+    assert [part.column for part in parts] == ["before", "value"]
     assert repr(sparkwire.explain(row)).startswith("before: an event of Databus")
 
 
@@ -191,15 +191,18 @@ def test_the_picture_shows_the_damage() -> None:
     assert any(text.startswith("HEADER_CRC_MISMATCH: ") for text in texts)
 
 
-@pytest.mark.parametrize("values", [[b"a"], [b"abc" * 20, b"def"], [bytes(300)] * 3])
-def test_a_bit_flipped_in_what_no_checksum_covers(values: list[bytes]) -> None:
+@pytest.mark.parametrize("values_of", [[b"a"], [b"abc" * 20, b"def"], [bytes(300)] * 3])
+def test_a_bit_flipped_in_what_no_checksum_covers(values_of: list[bytes]) -> None:
     """In the size or the magic byte of a batch: it is a batch, whatever else the bytes look like."""
-    batch = entry(7, values)
+    batch = entry(7, values_of)
     for position in (8, 9, 10, 11, 16):
         for bit in range(8):
             flipped = bytearray(batch)
             flipped[position] ^= 1 << bit
             (part,) = sparkwire.explain(bytes(flipped)).parts
             assert part.format == "bytes of a Kafka log", (position, bit)
-            assert part.sure == "sure: every checksum is right", (position, bit)
-            assert any(line.field.endswith(("size", "magic")) and line.note for line in part.lines), (position, bit)
+            assert part.confidence[1] == "sure: every checksum is right", (position, bit)
+            (wrong,) = [line for line in part.lines if line.code]
+            assert wrong.field == ("batch[0].magic" if wrong.code == "BAD_MAGIC" else "batch[0].size"), (position, bit)
+            values = [line.data for line in part.lines if line.field.endswith("].value")]
+            assert values == [value for value in values_of if value], (position, bit)

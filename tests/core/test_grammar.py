@@ -13,7 +13,7 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint, size_of
 from sparkwire.base.wire import Field, Layout
-from sparkwire.core.dump import Dump, Line
+from sparkwire.core.lines import Line
 from sparkwire.core.walk import Walker
 from sparkwire.databus.layout import EVENT_V1, EVENT_V2, V2_METADATA, V2_PAYLOAD
 from sparkwire.kafka.layout import BATCH, MESSAGE, OVERHEAD, RECORD, WHOLE_BATCH
@@ -229,9 +229,9 @@ CONTENT = struct.pack(">h", 3) + b"abc" + bytes([4, 2, 5, 4, 0x80, 1])
 
 
 def explained(data: bytes) -> list[Line]:
-    walker = Walker(Dump(data))
+    walker = Walker(data)
     walker.walk(INVENTED)
-    return walker.dump.end()
+    return walker.lines
 
 
 def test_a_table_is_an_explanation() -> None:

@@ -14,12 +14,14 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
-from sparkwire.core.dump import DECOMPRESSED, MOST_LINES
+from sparkwire.core.lines import DECOMPRESSED
+from sparkwire.core.walk import MOST_LINES
 from sparkwire.kafka import explain
 from sparkwire.kafka.explain import MOST_INFLATED
 from tests.kafka.test_oracle import mutated, resealed
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask
+from tests.support.log_files import entry
 from tests.support.oracles import kafka as oracle
 
 CODE = re.compile(rf"\b({'|'.join(ERRORS)}): ")
@@ -158,8 +160,19 @@ def test_lines() -> None:
     assert note(flipped, "batch[2].crc").startswith(
         "CRC_MISMATCH: the bytes that it covers are not those that were written; wrong: stored 2423199836, computed "
     )
-    assert note(segment[:-2], "batch[2].size").startswith("TRUNCATED: it says 66 bytes, 64 are here")
+    assert note(segment[:-2], "batch[2].size").startswith(
+        "TRUNCATED: 64 bytes follow; the batch has 66 bytes, 64 are here"
+    )
     assert note(bytes(40), "entry[0].size").startswith("BAD_LENGTH: no entry has 0 bytes")
+
+
+def test_a_truncated_batch_has_its_records() -> None:
+    whole = entry(7, [b"first", b"second"])
+    (lines,) = ask("kafka_explain", [whole[:-4]])
+    assert {line["field"]: line["value"] for line in lines}["batch[0].record[0].value"] == "first"
+    assert lines[-1]["field"] == "batch[0].record[1].value"
+    assert lines[-1]["note"] == "cut: 3 of its 6 bytes"
+    assert note(whole[:-4], "batch[0].crc") == "CRC-32C of everything after it"
 
 
 def test_decompressed_messages_follow_their_payload() -> None:
@@ -180,8 +193,9 @@ def test_many_records_are_one_line() -> None:
         records, pa.array([0]), pa.array(["none"]), pa.array([2], pa.int32())
     )
     (lines,) = FUNCTIONS["kafka_explain"].decode(segment).to_pylist()
-    assert len(lines) == MOST_LINES + 1
-    assert lines[-1]["field"] == "rest"
+    assert MOST_LINES < len(lines) < MOST_LINES + 10
+    assert lines[-1]["field"] == "batch[0].rest"
+    assert lines[-1]["note"] == "not explained: there are too many lines"
     assert sum(line["size"] for line in lines) == len(segment[0].as_py())
 
 
@@ -197,7 +211,7 @@ def test_a_bomb_is_not_decompressed() -> None:
 def test_payloads_are_decompressed_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     segment = next(log.data for log in golden.logs() if log.name.startswith("v2_gzip/"))
     monkeypatch.setattr(explain, "MOST_INFLATED", 50_000)
-    lines = explain.explain(segment)
+    lines = explain.explain(segment).lines
     sizes = {True: 0, False: 0}
     for line in lines:
         sizes[(line.note or "").startswith(DECOMPRESSED)] += line.size

@@ -156,7 +156,9 @@ class Reader:
         if part.size is None:
             if struct.ends and struct.ends not in read.values:
                 raise Ends
-            end = read.values[struct.ends] if struct.ends else self.stop
+            end = self.stop
+            if struct.ends:
+                end = read.values[struct.ends] + (read.ends[struct.ends] if struct.counts_rest else 0)
             size = end - self.at
             if size < 0:
                 read.wrong = True

@@ -10,7 +10,7 @@ from sparkwire.avro.payloads import GLUE_ZLIB
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.grammar import PresentIf, Sized, Struct
 from sparkwire.base.wire import Field
-from sparkwire.core.dump import LONGEST_TEXT, Dump, Line
+from sparkwire.core.lines import LONGEST_TEXT, Line
 from sparkwire.core.walk import Scope, Walker
 
 _DATA: Final = Sized("payload", doc="as the schema of that name says: see avro_json and avro.rows", opaque=True)
@@ -59,6 +59,6 @@ class _MessageWalker(Walker):
 
 def explain(table: Struct, data: bytes) -> list[Line]:
     """Every byte of a message."""
-    walker = _MessageWalker(Dump(data))
+    walker = _MessageWalker(data)
     walker.walk(table)
-    return walker.dump.end()
+    return walker.lines

@@ -7,17 +7,20 @@ after the parts, after the event. The error of `dbus_error` is at the field wher
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from sparkwire.base.grammar import Struct
+from sparkwire.base.error_codes import OK
+from sparkwire.base.grammar import Sized, Struct
 from sparkwire.core.builders import columns_of
-from sparkwire.core.dump import Dump, Line, time_of
+from sparkwire.core.lines import Explained, Line, time_of
 from sparkwire.core.walk import Scope, Walker
 from sparkwire.databus import layout
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.scan import Events
+from sparkwire.databus.stream import Stream
 
 _FLAGS: Final = {
     "trace": (layout.V1_TRACE, layout.V2_TRACE),
@@ -27,6 +30,9 @@ _FLAGS: Final = {
 }
 _NOTED: Final = ("version", "byte_order", "error", "event_type", "schema_version", "opcode", "key_type")
 _COLUMNS: Final = [column for column in FIELDS if column.name in _NOTED]
+_UNKNOWN: Final = Struct(
+    "event", layout.EVENT_V1.parts[0], Sized("rest", doc="nothing is known of this version", opaque=True)
+)
 _NOT_AS_WRITTEN: Final = "the bytes that it covers are not those that were written"
 
 
@@ -37,7 +43,7 @@ class _EventWalker(Walker):
         "BAD_MAGIC": {"magic": "not that of V2", "version": "neither V1 (0) nor V2 (2)"},
         "HEADER_CRC_MISMATCH": {"header_crc": _NOT_AS_WRITTEN},
         "VALUE_CRC_MISMATCH": {"value_crc": _NOT_AS_WRITTEN},
-        "BAD_LENGTH": {"length": "{length} bytes end before the key does"},
+        "BAD_LENGTH": {"length": "{value} bytes end before the key does"},
     }
     SIZE_ERRORS = ("TRUNCATED", "BAD_LENGTH")
 
@@ -45,8 +51,7 @@ class _EventWalker(Walker):
         events = Events(pa.array([data], pa.binary()), check=True)
         self.event = {name: column[0].as_py() for name, column in columns_of(events, _COLUMNS).items()}
         self.is_v2 = self.event["version"] == 2
-        dump = Dump(data, "little" if self.event["byte_order"] == layout.BYTE_ORDERS[1] else "big")
-        super().__init__(dump, {0: self.event["error"]} if self.event["error"] else {})
+        super().__init__(data, "little" if self.event["byte_order"] == layout.BYTE_ORDERS[1] else "big")
 
     def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
         match name, value:
@@ -70,13 +75,22 @@ class _EventWalker(Walker):
         return ", ".join([*names, *(name for name, bits in _FLAGS.items() if attributes & bits[self.is_v2])])
 
 
-def explain(data: bytes) -> list[Line]:
+def explain(data: bytes) -> Explained:
     """Every byte of one event."""
     walker = _EventWalker(data)
-    if walker.event["byte_order"] is None:
-        walker.walk(Struct("event", layout.EVENT_V1.parts[0]))
-        walker.dump.rest("rest", "nothing is known of this version")
-    else:
-        walker.walk(layout.EVENT_V2 if walker.is_v2 else layout.EVENT_V1)
-        walker.dump.rest("left_over", "after the event's end: no error")
-    return walker.dump.end()
+    table, order = layout.EVENT_V2 if walker.is_v2 else layout.EVENT_V1, walker.event["byte_order"]
+    walker.walk(table if order else _UNKNOWN, errors=[walker.event["error"]])
+    walker.rest("left_over", "after the event's end: no error")
+    return Explained(f"an event of Databus, {'V2' if walker.is_v2 else 'V1'}, {order}", walker.lines)
+
+
+def explain_stream(data: bytes) -> Explained:
+    """Every byte of one event, or of the events of a stream, with their positions in the stream."""
+    rows = Stream(pa.array([data], pa.binary())).rows
+    if len(rows.sizes) < 2 or not (rows.errors == OK).any():
+        return explain(data)
+    lines = list[Line]()
+    for number, (begin, size) in enumerate(zip(rows.positions.tolist(), rows.sizes.tolist(), strict=True)):
+        for line in explain(data[begin : begin + size]).lines:
+            lines.append(replace(line, position=begin + line.position, field=f"event[{number}].{line.field}"))
+    return Explained("events of Databus", lines)

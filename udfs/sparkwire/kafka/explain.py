@@ -16,22 +16,21 @@ compressed.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from sparkwire.base.grammar import Struct
+from sparkwire.base.grammar import Sized, Struct
 from sparkwire.base.wire import Field
 from sparkwire.core.column import binary_of
-from sparkwire.core.dump import Dump, Full, Line, time_of
+from sparkwire.core.lines import Explained, time_of
 from sparkwire.core.walk import Scope, Walker
 from sparkwire.kafka import layout
 from sparkwire.kafka.batch_headers import header_block
-from sparkwire.kafka.batches import scan_batches
-from sparkwire.kafka.codecs import NAMES, READABLE
+from sparkwire.kafka.codecs import NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.framing import frame_blocks, framing_of
 from sparkwire.kafka.inflate import MAX_VALUE_BYTES, Inflater
@@ -49,52 +48,51 @@ _PREFIX: Final = Struct("entry", *layout.ENTRY.fields)
 _UNKNOWN: Final = Struct(
     "entry",
     *layout.ENTRY.fields,
-    Field("before_magic", "bytes4", "as every entry has before its magic"),
+    Field("before_magic", "bytes4"),
     Field("magic", "i8"),
+    Sized("content", doc="of an unknown magic", opaque=True),
+    ends="size",
+    counts_rest=True,
 )
-_WHOLE: Final = (layout.MESSAGE_ENTRY, layout.MESSAGE_ENTRY, layout.WHOLE_BATCH, _UNKNOWN)
-"""tables of entries by magic"""
-_HEADERS: Final = (
-    Struct("message", *layout.MESSAGE_ENTRY_0.fields),
-    Struct("message", *layout.MESSAGE_ENTRY_1.fields),
-    Struct("batch", *layout.BATCH.fields),
-    _UNKNOWN,
-)
-"""tables of entries whose end is unknown, by magic"""
+_BY_MAGIC: Final = (layout.MESSAGE_ENTRY, layout.MESSAGE_ENTRY, layout.WHOLE_BATCH, _UNKNOWN)
+_OF_ANY_SIZE: Final = [Struct(table.name, *table.parts, covered=table.covered) for table in _BY_MAGIC[1:3]]
 
 
-def explain(data: bytes) -> list[Line]:
+def explain(data: bytes) -> Explained:
     """Every byte of log bytes."""
-    dump, column = Dump(data), pa.array([data], pa.binary())
-    errors, payloads, batches = _errors(column), _payloads(column), scan_batches(column)
-    frames = batches.frames
-    entries = zip(frames.begin, frames.stop, frames.reach, frames.whole, batches.variant, strict=True)
-    with suppress(Full):
-        for number, (begin, stop, reach, whole, magic) in enumerate(entries):
-            table = (_WHOLE if whole else _HEADERS)[magic] if reach > layout.MAGIC else _PREFIX
-            path = f"{table.name}[{number}]"
-            dump.stop = int(stop)
-            EntryWalker(dump, errors.get(begin), payloads.get(begin)).walk(table, path)
-            dump.rest(f"{path}.rest", "up to the next entry")
-    return dump.end()
+    column = pa.array([data], pa.binary())
+    records = scan_records(column, max_batch_bytes=MOST_INFLATED, columns=("error",))
+    frames, payloads, walker = records.entries.frames, _payloads(column), _EntryWalker(data)
+    rows = groupby(zip(records.entry_of_row(), records.error().to_pylist(), strict=True), key=itemgetter(0))
+    errors = {entry: [error for _, error in of_entry] for entry, of_entry in rows}
+    entries = zip(frames.begin, frames.stop, frames.reach, records.entries.variant, strict=True)
+    for number, (begin, stop, reach, magic) in enumerate(entries):
+        table = _BY_MAGIC[magic] if reach > layout.MAGIC else _PREFIX
+        path = f"{table.name}[{number}]"
+        if walker.is_full:
+            walker.stop = len(data)
+            walker.rest("rest", "not explained: there are too many lines")
+            break
+        walker.stop, walker.payload = int(stop), payloads.get(begin)
+        walker.walk(table, path, errors.get(number, ()))
+        walker.rest(f"{path}.rest", "up to the next entry")
+    return Explained("bytes of a Kafka log", walker.lines)
 
 
-def explain_message(data: bytes) -> list[Line]:
-    """Every byte of one message of magic 0 or 1, from its CRC on; the set in a compressed one is not opened."""
-    dump = Dump(data)
-    EntryWalker(dump).walk(layout.MESSAGE, "message")
-    dump.rest("message.left_over", "after the value: no error")
-    return dump.end()
-
-
-def _errors(column: pa.Array) -> dict[int, dict[int, str]]:
-    """The errors of `kafka_records`: by the position of an entry, and by the number of its row."""
-    records = scan_records(column, max_batch_bytes=MOST_INFLATED, columns=("position", "error"))
-    rows = zip(records.position().to_pylist(), records.error().to_pylist(), strict=True)
-    return {
-        position: {row: error for row, (_, error) in enumerate(group) if error}
-        for position, group in groupby(rows, key=itemgetter(0))
-    }
+def explanations(data: bytes) -> Iterator[Explained]:
+    """Log bytes; an entry whose size or magic byte is wrong; a message of magic 0 or 1, from its CRC on."""
+    log = explain(data)
+    yield log
+    error = next((line.code for line in log.lines if line.code), None)
+    for table in _OF_ANY_SIZE:
+        entry = _EntryWalker(data)
+        entry.walk(table, f"{table.name}[0]", [error])
+        if any(line.is_right for line in entry.lines):
+            yield log._replace(lines=entry.lines)
+    message = _EntryWalker(data)
+    message.walk(layout.MESSAGE, "message")
+    message.rest("message.left_over", "after the value: no error")
+    yield Explained("a message of Kafka", message.lines)
 
 
 def _payloads(column: pa.Array) -> dict[int, bytes]:
@@ -109,30 +107,31 @@ def _payloads(column: pa.Array) -> dict[int, bytes]:
     return payloads
 
 
-class EntryWalker(Walker):
+class _EntryWalker(Walker):
     """Explains one entry; ``payload`` is its decompressed payload."""
 
     PLACES: ClassVar = {
-        "TRUNCATED": {"size": "it says {size} bytes, {left} are here"},
-        "BAD_LENGTH": {"size": "no entry has {size} bytes"},
+        "TRUNCATED": dict.fromkeys(("size", "offset"), "{left} bytes follow"),
+        "BAD_LENGTH": {"size": "no entry has {value} bytes"},
         "BAD_MAGIC": {"magic": "neither 0, 1 nor 2"},
-        "CRC_MISMATCH": {"crc": "the bytes that it covers are not those that were written"},
+        "CRC_MISMATCH": {
+            "crc": "the bytes that it covers are not those that were written",
+            "size": "the checksum is right: the size or the magic byte is not",
+        },
         "UNKNOWN_CODEC": {"attributes": "no such codec"},
         "DECOMPRESS_FAILED": dict.fromkeys(("payload", "size"), "its codec cannot read the payload"),
         "TOO_LARGE": {"payload": f"it becomes more than {MOST_INFLATED} bytes, the bound of an explanation"},
         "BAD_RECORD": dict.fromkeys(("record_count", "size"), "it contradicts the bytes that are there"),
     }
-    SIZE_ERRORS = ("TRUNCATED", "BAD_RECORD")
-
-    def __init__(self, dump: Dump, errors: dict[int, str] | None = None, payload: bytes | None = None) -> None:
-        super().__init__(dump, errors)
-        self.payload = payload
+    SIZE_ERRORS = ("BAD_RECORD",)
+    payload: bytes | None = None
+    """of the current entry, decompressed"""
 
     def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
         batch = scope.parent.values if scope.parent is not None else scope.values
         match name, value:
             case "attributes", int() if "magic" in scope.values:
-                return _bits(value, scope.values["magic"])
+                return _bits(value, 2 if scope.struct.name == "batch" else scope.values["magic"])
             case "timestamp" | "base_timestamp" | "max_timestamp", int():
                 return _time_of(value)
             case "timestamp_delta", int():
@@ -146,7 +145,7 @@ class EntryWalker(Walker):
 
     def opened(self, scope: Scope, content: bytes) -> tuple[bytes | None, str]:
         size = "not decompressed" if self.payload is None else f"{len(self.payload)} bytes when decompressed"
-        return self.payload, f"{_codec(scope.values['attributes'], scope.values['magic'])}, {size}"
+        return self.payload, f"{NAMES[scope.values['attributes'] & layout.CODEC_MASK]}, {size}"
 
 
 def _control(key: bytes) -> str | None:
@@ -157,14 +156,9 @@ def _control(key: bytes) -> str | None:
     return types[type] if 0 <= type < len(types) else types[-1]
 
 
-def _codec(attributes: int, magic: int) -> str:
-    codec = attributes & layout.CODEC_MASK
-    return NAMES[codec] if READABLE[magic] >> codec & 1 else f"unknown codec {codec}"
-
-
 def _bits(attributes: int, magic: int) -> str:
     """The attribute bits by name."""
-    names = [_codec(attributes, magic)]
+    names = [NAMES[attributes & layout.CODEC_MASK]]
     if magic > 0:
         names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
     if magic == 2:

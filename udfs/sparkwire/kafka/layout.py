@@ -144,6 +144,8 @@ WHOLE_BATCH = Struct(
     *BATCH.fields,
     PresentIf("attributes", CODEC_MASK, {NONE: [_RECORDS]}, [Sized("payload", holds=_RECORDS)]),
     title="record batch with its records",
+    ends="size",
+    counts_rest=True,
     covered=[Covered("crc", "crc32c", last=["batch"])],
 )
 
