@@ -43,7 +43,8 @@ WITH_DELETES = (
 """so that a late change does not bring a deleted row back"""
 STEPS = (
     (merge_table, "_stored", "the last rows and their facts, computed and kept"),
-    (NewestCommit, "of", "the greatest stored delete, from the log"),
+    (NewestCommit, "of", "the greatest stored delete, from the log, at the same time"),
+    (merge_table, "size_of", "the size of the table, from the log, at the same time"),
     (merge_table, "_remember", "deletes stored"),
     (merge_table, "_run", "the MERGE"),
 )

@@ -104,6 +104,7 @@ def main(kind: str, directory: str) -> None:
     late(spark)
     null_keys(spark)
     looks(spark)
+    ranges(spark)
     small_memory(spark)
     conflict(spark, Path(directory))
     lost(spark)
@@ -202,6 +203,25 @@ def looks(spark: SparkSession) -> None:
             sparkwire.merge(spark.createDataFrame([(op, order, id, order)], schema), "shop.looks", "id")
         rows = sorted([row["id"], row["v"]] for row in sparkwire.merged(spark, "shop.looks").collect())
         print(json.dumps(["looks", op, order, looked.called, rows]), flush=True)
+
+
+def ranges(spark: SparkSession) -> None:
+    """Whether the MERGE has a range of keys: not for a small table of Delta."""
+    commit, conditions = merge_table._run, []
+
+    def run(source: DataFrame, target: Any, condition: str, clauses: Any) -> None:
+        conditions.append("BETWEEN" in condition)
+        commit(source, target, condition, clauses)
+
+    for order, size in ((1, merge_table._FILTERED_SIZE), (2, merge_table._FILTERED_SIZE), (3, 0)):
+        changes = spark.createDataFrame([("UPSERT", order, 1, order)], "_op_ STRING, _order_ BIGINT, id INT, v INT")
+        with (
+            mock.patch.object(merge_table, "_run", run),
+            mock.patch.object(merge_table, "_FILTERED_SIZE", size),
+        ):
+            sparkwire.merge(changes, "shop.ranges", "id")
+    rows = [list(row) for row in sparkwire.merged(spark, "shop.ranges").select("id", "v").collect()]
+    print(json.dumps(["ranges", conditions, rows]), flush=True)
 
 
 def small_memory(spark: SparkSession) -> None:

@@ -52,6 +52,7 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         *(["late", *step] for step in LATE * 2),
         ["keys with NULL", [[None, 1, 4]]],
         *(["looks", op, order, reads if kind == "delta" else order > 2, rows] for op, order, reads, rows in LOOKS),
+        ["ranges", [True, kind != "delta", True], [[1, 3]]],
         ["by hash", [True, False], 1],
         ["conflict", CONFLICT],
         ["after the conflict", [[1, 9], [2, 3]]],

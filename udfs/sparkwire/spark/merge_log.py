@@ -1,8 +1,8 @@
-"""The greatest order in a table of deleted rows, in the log of Delta: a batch with later orders need not read the table.
+"""Facts about a table in the log of Delta: its size, and the greatest order in a table of deleted rows.
 
-Each append to the table notes its greatest order as the commit's user metadata, so both are written in one step. It also notes
-the version that the table had when the merge began. If the append is not the next version, somebody else wrote in between: then
-the note does not count, and the merge reads the table.
+A batch with later orders need not read the deleted rows. Each append to their table notes its greatest order as the commit's user
+metadata, so both are written in one step. It also notes the version that the table had when the merge began. If the append is not
+the next version, somebody else wrote in between: then the note does not count, and the merge reads the table.
 """
 
 from __future__ import annotations
@@ -32,6 +32,19 @@ OPTION: Final = "userMetadata"
 _AFTER, _GREATEST = "sparkwire.after", "sparkwire.greatest"
 _NUMBERS: Final = (ByteType, ShortType, IntegerType, LongType, TimestampType)
 _log = logging.getLogger("sparkwire")
+
+
+def size_of(spark: SparkSession, table: str) -> int | None:
+    """The size of a table [bytes]; None if Delta does not return it.
+
+    Delta keeps the snapshot that this reads for the next query over the table.
+    """
+    try:
+        [(size,)] = spark.sql(f"DESCRIBE DETAIL {table}").select("sizeInBytes").collect()
+    except PySparkException as error:
+        _log.info("cannot read the size of %s: %s", table, error)
+        return None
+    return None if size is None else int(size)
 
 
 class NewestCommit(NamedTuple):

@@ -28,7 +28,7 @@ from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
 from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import NEW, TableFacts, literal
-from sparkwire.spark.merge_log import OPTION, NewestCommit
+from sparkwire.spark.merge_log import OPTION, NewestCommit, size_of
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 from sparkwire.spark.observed import stored_with
 from sparkwire.spark.settings import changed_settings
@@ -51,6 +51,8 @@ _DELTA_STORES_SOURCE: Final = "spark.databricks.delta.merge.materializeSource"
 _HASH_JOIN: Final = "spark.sql.adaptive.maxShuffledHashJoinLocalMapThreshold"
 _HASHED_SIZE: Final = "64MB"
 """the most shuffled data in one partition for a join by hash; Spark expects at least its advisory size of a partition"""
+_FILTERED_SIZE: Final = 32 << 20
+"""the least size of a table that MERGE filters by the range of keys [bytes]: to compile a range takes longer than to read less"""
 _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
@@ -164,30 +166,34 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
         schema = target.agree(spark, schema, table.keys)
     properties = target.properties(spark) if exists else {}
     source, beside = properties.get(_SOURCE), target.beside.exists(spark)
-    with ThreadPoolExecutor(1) as pool:  # Spark reads the log while Python makes the plan
-        has_log = beside and _DELTA in properties
-        newest = pool.submit(NewestCommit.of, spark, target.beside.name) if has_log else None
+    is_delta, gone, order = _DELTA in properties, None, schema[ORDER].dataType
+    with ThreadPoolExecutor(2) as pool:
+        # Spark reads the logs while Python makes the plan.
+        newest = pool.submit(NewestCommit.of, spark, target.beside.name) if is_delta and beside else None
+        size = pool.submit(size_of, spark, target.name) if is_delta else None
         changes, table = aligned(changes, table, schema)
         steps = events(changes, table)
         rows, facts = _stored(_last(steps, table), table, source)
         commit = newest.result() if newest else None
-    gone, order = None, schema[ORDER].dataType
-    if facts.least is not None and beside and not (commit and commit.is_before(facts.least, order)):
-        gone = _gone_since(spark, target.beside, facts.least, order)
-    if gone is not None:
-        rows, facts = _stored(_with_known(rows, gone, table), table, source)
-    if facts.least is None:
-        return
-    if not exists:
-        target.agree(spark, schema, table.keys)
-        target.note_source(spark, facts.name)
-    if facts.lacking or (facts.silent and table.may_lack_values):
-        rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
-    if facts.new_truncates or (facts.new_deletes and not keep):
-        note = commit.note(facts.greatest) if commit and gone is None else None
-        _remember(rows, table, schema, target.beside, keep, note)
-    with changed_settings(spark, _settings(spark, hashed=facts.rows <= hashed_rows)):
-        _merge(rows, table, schema, target, facts, keep)
+        if facts.least is not None and beside and not (commit and commit.is_before(facts.least, order)):
+            gone = _gone_since(spark, target.beside, facts.least, order)
+        if gone is not None:
+            rows, facts = _stored(_with_known(rows, gone, table), table, source)
+        if facts.least is None:
+            return
+        if not exists:
+            target.agree(spark, schema, table.keys)
+            target.note_source(spark, facts.name)
+        if facts.lacking or (facts.silent and table.may_lack_values):
+            rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
+        if facts.new_truncates or (facts.new_deletes and not keep):
+            note = commit.note(facts.greatest) if commit and gone is None else None
+            stored = target.beside.agree(spark, _beside_schema(schema), [])
+            _remember(rows, table, stored, target.beside, keep, note)
+        target_size = size.result() if size else None
+        is_small = target_size is not None and target_size < _FILTERED_SIZE
+        with changed_settings(spark, _settings(spark, hashed=facts.rows <= hashed_rows)):
+            _merge(rows, table, schema, target, facts, keep, in_range=not is_small)
 
 
 def _stored(rows: DataFrame, table: ChangedTable, source: str | None) -> tuple[DataFrame, TableFacts]:
@@ -265,8 +271,16 @@ def _with_values(
 
 
 def _merge(
-    rows: DataFrame, table: ChangedTable, schema: StructType, target: TableTarget, facts: TableFacts, keep: bool
+    rows: DataFrame,
+    table: ChangedTable,
+    schema: StructType,
+    target: TableTarget,
+    facts: TableFacts,
+    keep: bool,
+    *,
+    in_range: bool,
 ) -> None:
+    """Run the MERGE. ``in_range``: with the range of the keys, which lets the table skip files."""
     end = None if facts.truncated is None else literal(facts.truncated, schema[ORDER].dataType)
     changed = rows.where("NOT is_truncate")
     if end is not None:
@@ -288,26 +302,25 @@ def _merge(
         clauses.append(
             f"WHEN NOT MATCHED BY SOURCE AND t.{ORDER} < {end} {f'AND NOT t.{DELETED} ' if keep else ''}THEN {ended}"
         )
-    _run(changed, target, _condition(table, facts), clauses)
+    _run(changed, target, _condition(table, facts, in_range), clauses)
 
 
-def _condition(table: ChangedTable, facts: TableFacts) -> str:
-    """The condition of the MERGE: equal keys. The range of the keys lets the table skip files."""
+def _condition(table: ChangedTable, facts: TableFacts, in_range: bool) -> str:
+    """The condition of the MERGE: equal keys, and if ``in_range`` the range of the keys."""
     operator = "<=>" if facts.null_keys else "="
     parts = []
     for key, name, bounds in zip(table.keys, table.key_names(), facts.bounds, strict=True):
         parts.append(f"t.{quoted(key)} {operator} s.{name}")
-        if bounds and bounds[0] is not None and not facts.null_keys:
+        if in_range and bounds and bounds[0] is not None and not facts.null_keys:
             least, greatest = (literal(bound, table.schema[key].dataType) for bound in bounds)
             parts.append(f"t.{quoted(key)} BETWEEN {least} AND {greatest}")
     return " AND ".join(parts)
 
 
 def _remember(
-    rows: DataFrame, table: ChangedTable, schema: StructType, beside: TableTarget, keep: bool, note: str | None
+    rows: DataFrame, table: ChangedTable, stored: StructType, beside: TableTarget, keep: bool, note: str | None
 ) -> None:
     """Store the deletes and the last TRUNCATE, unless they are already stored. ``note``: see `NewestCommit`."""
-    stored = beside.agree(rows.sparkSession, _beside_schema(schema), [])
     columns = {
         name: F.col(column)
         for name, column in table.flat_places().items()
