@@ -45,7 +45,7 @@ STEPS = (
     (merge_table, "_stored", "the last rows and their facts, computed and kept"),
     (NewestCommit, "of", "the greatest stored delete, from the log, at the same time"),
     (merge_table, "size_of", "the size of the table, from the log, at the same time"),
-    (merge_table, "_remember", "deletes stored"),
+    (merge_table, "_remember", "deletes stored, beside the MERGE"),
     (merge_table, "_run", "the MERGE"),
 )
 """functions of ours, and what they do"""

@@ -11,9 +11,10 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from unittest import mock
 
@@ -104,6 +105,7 @@ def main(kind: str, directory: str) -> None:
     late(spark)
     null_keys(spark)
     looks(spark)
+    stopped(spark)
     ranges(spark)
     small_memory(spark)
     conflict(spark, Path(directory))
@@ -203,6 +205,46 @@ def looks(spark: SparkSession) -> None:
             sparkwire.merge(spark.createDataFrame([(op, order, id, order)], schema), "shop.looks", "id")
         rows = sorted([row["id"], row["v"]] for row in sparkwire.merged(spark, "shop.looks").collect())
         print(json.dumps(["looks", op, order, looked.called, rows]), flush=True)
+
+
+def stopped(spark: SparkSession) -> None:
+    """A merge stops before it has stored its deletes, and is given again: a late change does not restore the row.
+
+    If a delete takes its values from the table, the merge stops before the MERGE, so the values are still there.
+    """
+    schema, merged = "_op_ STRING, _order_ BIGINT, id INT, v INT, _unavailable_ ARRAY<STRING>", Event()
+    commit, runs = merge_table._run, []
+
+    def run(*arguments: Any) -> None:
+        runs.append(True)
+        commit(*arguments)
+        merged.set()
+
+    for lacks in (False, True):
+        target, step = f"shop.stopped_{lacks}".lower(), "filled" if lacks else "whole"
+
+        def stop(*_: Any, lacks: bool = lacks) -> None:
+            assert lacks or merged.wait(60)
+            raise RuntimeError("stopped")
+
+        def merge(*row: Any, lacks: bool = lacks, target: str = target) -> None:
+            changes = spark.createDataFrame([(*row, [])], schema)
+            sparkwire.merge(changes if lacks else changes.drop("_unavailable_"), target, "id")
+
+        merge("INSERT", 1, 1, 10)
+        with (
+            mock.patch.object(merge_table, "_remember", stop),
+            mock.patch.object(merge_table, "_run", run),
+            suppress(RuntimeError),
+        ):
+            merge("DELETE", 3, 1, None)
+            raise AssertionError("the merge did not stop")
+        rows = [sparkwire.merged(spark, target).count()]
+        for op, order in (("DELETE", 3), ("UPDATE", 2)):
+            merge(op, order, 1, 20)
+            rows.append(sparkwire.merged(spark, target).count())
+        [kept] = spark.table(f"{target}__deleted").select("_order_", "v").collect()
+        print(json.dumps(["stopped", step, len(runs), rows, list(kept)]), flush=True)
 
 
 def ranges(spark: SparkSession) -> None:

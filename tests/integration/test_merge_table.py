@@ -52,6 +52,8 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         *(["late", *step] for step in LATE * 2),
         ["keys with NULL", [[None, 1, 4]]],
         *(["looks", op, order, reads if kind == "delta" else order > 2, rows] for op, order, reads, rows in LOOKS),
+        ["stopped", "whole", 1, [0, 0, 0], [3, None]],
+        ["stopped", "filled", 1, [1, 0, 0], [3, 10]],
         ["ranges", [True, kind != "delta", True], [[1, 3]]],
         ["by hash", [True, False], 1],
         ["conflict", CONFLICT],

@@ -1,8 +1,10 @@
 """Merge into a table of Delta or Iceberg with MERGE.
 
 A change is applied only if its order is greater than the row's, so a repeated batch changes nothing. A second table,
-``…__deleted``, has the deleted rows with their order, so that late changes do not restore them. It is written first: a merge that
-stops between the two writes has not deleted anything yet, and can run again.
+``…__deleted``, has the deleted rows with their order, so that late changes do not restore them. Both tables are written at the
+same time. A merge may stop when only one of them is written. If the batch is given again, it writes the other one: the deletes
+come from the batch, whatever the table has. Deleted rows with values from the table are an exception. They are stored first,
+because the MERGE removes these values.
 
 The last rows of the batch are computed once and stored. Facts about them (`TableFacts`) determine which further steps run. Of the
 table of deleted rows, only those from the batch's least order on are read. For a stream in order, these are none, and the log of
@@ -184,16 +186,22 @@ def _merge_once(changes: DataFrame, table: ChangedTable, target: TableTarget, ke
         if not exists:
             target.agree(spark, schema, table.keys)
             target.note_source(spark, facts.name)
-        if facts.lacking or (facts.silent and table.may_lack_values):
+        filled = facts.lacking > 0 or (facts.silent > 0 and table.may_lack_values)
+        if filled:
             rows = _with_values(steps, rows, table, target, schema).localCheckpoint()
+        remembered = None
         if facts.new_truncates or (facts.new_deletes and not keep):
             note = commit.note(facts.greatest) if commit and gone is None else None
             stored = target.beside.agree(spark, _beside_schema(schema), [])
-            _remember(rows, table, stored, target.beside, keep, note)
+            remembered = pool.submit(_remember, rows, table, stored, target.beside, keep, note)
+        if remembered and filled:
+            remembered.result()
         target_size = size.result() if size else None
         is_small = target_size is not None and target_size < _FILTERED_SIZE
         with changed_settings(spark, _settings(spark, hashed=facts.rows <= hashed_rows)):
             _merge(rows, table, schema, target, facts, keep, in_range=not is_small)
+        if remembered:
+            remembered.result()
 
 
 def _stored(rows: DataFrame, table: ChangedTable, source: str | None) -> tuple[DataFrame, TableFacts]:
