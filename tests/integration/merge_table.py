@@ -1,6 +1,8 @@
 """Merge into a real table of Delta or Iceberg: a session with the connector, in a separate process.
 
-    python -m tests.integration.merge_table delta|iceberg DIRECTORY
+    python -m tests.integration.merge_table delta|iceberg DIRECTORY [connect]
+
+With ``connect``, the session is one of Spark Connect, and only streams are merged.
 
 Prints a line of JSON for each run: its name, and the resulting rows.
 """
@@ -8,6 +10,7 @@ Prints a line of JSON for each run: its name, and the resulting rows.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -69,8 +72,8 @@ def plain(table: dict[Any, Any]) -> list[Any]:
     return sorted([*key, n, note, None if page is None else page.hex()] for key, (n, note, page) in table.items())
 
 
-def session(kind: str, directory: str, **more: str) -> SparkSession:
-    """A session for a kind of table, with its warehouses in the directory."""
+def session(kind: str, directory: str, interface: str = "classic", **more: str) -> SparkSession:
+    """A session for a kind of table, with its warehouses in the directory; ``interface`` is classic or connect."""
     settings = {
         **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
@@ -83,15 +86,29 @@ def session(kind: str, directory: str, **more: str) -> SparkSession:
         "spark.log.level": "OFF",
         **more,
     }
-    builder = SparkSession.builder.master("local[2]")
+    builder = SparkSession.builder
+    if interface == "connect":
+        os.environ["SPARK_TESTING"] = "1"  # then PySpark uses any free port
+        builder = builder.remote("local[2]")
+    else:
+        builder = builder.master("local[2]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def main(kind: str, directory: str) -> None:
-    spark = session(kind, directory)
+def main(kind: str, directory: str, interface: str = "classic") -> None:
+    spark = session(kind, directory, interface)
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    stream(spark, directory)
+    streams_and_batches(spark, directory)
+    if interface == "classic":
+        batches(spark)
+        special_cases(spark, kind, directory)
+    spark.stop()
+
+
+def batches(spark: SparkSession) -> None:
     for batch in cut(shuffled().delivered(), 3):
         sparkwire.merge(frame(spark, batch), "shop.shuffled")
     say("shuffled", sparkwire.merged(spark, "shop.shuffled"))
@@ -99,7 +116,9 @@ def main(kind: str, directory: str) -> None:
     for batch in (first, second, first, third):
         sparkwire.merge(frame(spark, batch), "shop.kept", deletes="keep")
     say("kept", sparkwire.merged(spark, "shop.kept").where("NOT _deleted_"))
-    stream(spark, directory)
+
+
+def special_cases(spark: SparkSession, kind: str, directory: str) -> None:
     grown(spark)
     more(spark, kind)
     late(spark)
@@ -110,7 +129,6 @@ def main(kind: str, directory: str) -> None:
     small_memory(spark)
     conflict(spark, Path(directory))
     lost(spark)
-    spark.stop()
 
 
 def stream(spark: SparkSession, directory: str) -> None:
@@ -131,6 +149,31 @@ def stream(spark: SparkSession, directory: str) -> None:
     say("streamed", sparkwire.merged(spark, "shop.streamed"))
     deletes = spark.table("shop.streamed__deleted").select("shop", "id", "_order_")
     print(json.dumps(["stored twice", deletes.count() - deletes.distinct().count()]), flush=True)
+
+
+def streams_and_batches(spark: SparkSession, directory: str) -> None:
+    """Each stream sees what batches have deleted since the stream before it. Its change is late."""
+    schema = "_op_ STRING, _order_ BIGINT, id INT, v INT"
+
+    def merge(number: int, op: str, order: int) -> None:
+        sparkwire.merge(spark.createDataFrame([(op, order, number, order)], schema), "shop.late", "id")
+
+    merge(0, "INSERT", 1)
+    for number in range(1, 4):
+        merge(number, "DELETE", 100 * number)
+        place = f"{directory}/late{number}"
+        spark.createDataFrame([("INSERT", 3, number, 3)], schema).write.parquet(place)
+        query = sparkwire.merge(
+            spark.readStream.schema(schema).parquet(place),
+            "shop.late",
+            "id",
+            checkpoint=f"{place}-progress",
+            trigger={"availableNow": True},
+        )
+        assert query is not None
+        query.awaitTermination()
+    rows = sparkwire.merged(spark, "shop.late").select("id", "v").collect()
+    print(json.dumps(["after streams and batches", [list(row) for row in rows]]), flush=True)
 
 
 def grown(spark: SparkSession) -> None:

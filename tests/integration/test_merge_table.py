@@ -36,15 +36,21 @@ LOOKS: list[list[Any]] = [
 """a change, its order, whether the deleted rows are read, and the rows in the table after it"""
 
 
+STREAMS: list[list[Any]] = [
+    ["streamed", plain(lacking().table)],
+    ["stored twice", 0],
+    ["after streams and batches", [[0, 1]]],
+]
+
+
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
     document = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
     assert document == [
+        *STREAMS,
         ["shuffled", plain(shuffled().table)],
         ["kept", plain(lacking().table)],
-        ["streamed", plain(lacking().table)],
-        ["stored twice", 0],
         ["grown", [[1, 1, "x"], [3, 3, None]]],
         ["wide", [[1, 2**40, "x"], [2, 2, None]]],
         ["rejected", "shop.other is not a table of merge, because it has no column _order_: name another target"],
@@ -60,3 +66,8 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
         ["after the conflict", [[1, 9], [2, 3]]],
         ["after a loss", [[1, 11], [2, 3]], []],
     ]
+
+
+def test_merge_on_spark_connect(tmp_path: Path) -> None:
+    said = run_python(DELTA, "-m", "tests.integration.merge_table", "delta", str(tmp_path), "connect")
+    assert [json.loads(line) for line in said.splitlines() if line.startswith('["')] == STREAMS
