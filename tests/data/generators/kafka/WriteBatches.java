@@ -1,5 +1,3 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -29,29 +27,11 @@ public class WriteBatches {
   static final int FIRST = 1 << 16; // [bytes], of a buffer that grows
 
   public static void main(String[] arguments) throws Exception {
-    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    String[] batch = null;
-    List<String[]> records = new ArrayList<>();
-    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-      String[] columns = line.split("\t", -1);
-      if (columns[0].equals("record")) {
-        records.add(columns);
-        continue;
-      }
-      write(batch, records);
-      records.clear();
-      batch = columns;
-    }
-    write(batch, records);
+    Batches.each(WriteBatches::write);
   }
 
   static void write(String[] batch, List<String[]> records) {
-    if (batch != null) {
-      ByteBuffer written = records.isEmpty() ? empty(batch) : built(batch, records);
-      byte[] bytes = new byte[written.remaining()];
-      written.get(bytes);
-      System.out.println(Base64.getEncoder().encodeToString(bytes));
-    }
+    System.out.println(Batches.encoded(records.isEmpty() ? empty(batch) : built(batch, records)));
   }
 
   /** As a compacted log keeps the last batch of a producer. */
@@ -75,9 +55,10 @@ public class WriteBatches {
     for (String[] record : records) {
       Header[] headers = new Header[(record.length - 6) / 2];
       for (int k = 0; k < headers.length; k++) {
-        headers[k] = new RecordHeader(new String(bytes(record[6 + 2 * k]), StandardCharsets.UTF_8), bytes(record[7 + 2 * k]));
+        String name = new String(Batches.bytes(record[6 + 2 * k]), StandardCharsets.UTF_8);
+        headers[k] = new RecordHeader(name, Batches.bytes(record[7 + 2 * k]));
       }
-      SimpleRecord content = new SimpleRecord(number(record[2]), bytes(record[4]), bytes(record[5]), headers);
+      SimpleRecord content = new SimpleRecord(number(record[2]), Batches.bytes(record[4]), Batches.bytes(record[5]), headers);
       if (Boolean.parseBoolean(batch[12])) {
         builder.appendControlRecordWithOffset(number(record[1]), content);
       } else {
@@ -110,9 +91,5 @@ public class WriteBatches {
 
   static long number(String column) {
     return column.equals("-") ? -1 : Long.parseLong(column);
-  }
-
-  static byte[] bytes(String column) {
-    return column.equals("-") ? null : Base64.getDecoder().decode(column);
   }
 }

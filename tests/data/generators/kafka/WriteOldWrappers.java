@@ -1,7 +1,4 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashSet;
@@ -24,49 +21,22 @@ public class WriteOldWrappers {
   static final int LARGEST = 1 << 20; // [bytes], of a batch
 
   public static void main(String[] arguments) throws Exception {
-    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    String[] batch = null;
-    List<String[]> records = new ArrayList<>();
-    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-      String[] columns = line.split("\t", -1);
-      if (columns[0].equals("record")) {
-        records.add(columns);
-        continue;
-      }
-      write(batch, records);
-      records.clear();
-      batch = columns;
-    }
-    write(batch, records);
+    Batches.each(WriteOldWrappers::write);
   }
 
   static void write(String[] batch, List<String[]> records) {
-    if (batch == null) {
-      return;
-    }
     CompressionCodec codec = CompressionCodec$.MODULE$.getCompressionCodec(batch[2]);
     MemoryRecords produced = MemoryRecords.emptyRecords(ByteBuffer.allocate(LARGEST), CompressionType.forName(batch[2]));
     List<Message> messages = new ArrayList<>();
     for (String[] record : records) {
-      messages.add(new Message(bytes(record[5]), bytes(record[4])));
-      produced.append(0, bytes(record[4]), bytes(record[5]));
+      messages.add(new Message(Batches.bytes(record[5]), Batches.bytes(record[4])));
+      produced.append(0, Batches.bytes(record[4]), Batches.bytes(record[5]));
     }
     produced.close();
     AtomicLong offset = new AtomicLong(Long.parseLong(batch[5]));
     Set<String> written = new LinkedHashSet<>();
-    written.add(encoded(new ByteBufferMessageSet(codec, offset, JavaConversions.asScalaBuffer(messages)).buffer()));
-    written.add(encoded((ByteBuffer) produced.buffer().flip()));
+    written.add(Batches.encoded(new ByteBufferMessageSet(codec, offset, JavaConversions.asScalaBuffer(messages)).buffer()));
+    written.add(Batches.encoded((ByteBuffer) produced.buffer().flip()));
     System.out.println(String.join(" ", written));
-  }
-
-  static String encoded(ByteBuffer written) {
-    ByteBuffer all = written.duplicate();
-    byte[] bytes = new byte[all.remaining()];
-    all.get(bytes);
-    return Base64.getEncoder().encodeToString(bytes);
-  }
-
-  static byte[] bytes(String column) {
-    return column.equals("-") ? null : Base64.getDecoder().decode(column);
   }
 }

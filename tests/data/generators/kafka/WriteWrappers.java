@@ -1,7 +1,4 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashSet;
@@ -30,26 +27,10 @@ public class WriteWrappers {
   static final Cleaner CLEANER = new Cleaner(0, null, 1, 1, 0.9, null, SystemTime$.MODULE$, null);
 
   public static void main(String[] arguments) throws Exception {
-    BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    String[] batch = null;
-    List<String[]> records = new ArrayList<>();
-    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-      String[] columns = line.split("\t", -1);
-      if (columns[0].equals("record")) {
-        records.add(columns);
-        continue;
-      }
-      write(batch, records);
-      records.clear();
-      batch = columns;
-    }
-    write(batch, records);
+    Batches.each(WriteWrappers::write);
   }
 
   static void write(String[] batch, List<String[]> records) {
-    if (batch == null) {
-      return;
-    }
     byte magic = Byte.parseByte(batch[1]);
     CompressionCodec codec = CompressionCodec$.MODULE$.getCompressionCodec(batch[2]);
     List<Message> messages = new ArrayList<>();
@@ -57,7 +38,7 @@ public class WriteWrappers {
     List<MessageAndOffset> entries = new ArrayList<>();
     boolean isWhole = true;
     for (String[] record : records) {
-      Message message = new Message(bytes(record[5]), bytes(record[4]), Long.parseLong(record[2]), Byte.parseByte(record[3]));
+      Message message = new Message(Batches.bytes(record[5]), Batches.bytes(record[4]), Long.parseLong(record[2]), Byte.parseByte(record[3]));
       isWhole &= offsets.isEmpty() || Long.parseLong(record[1]) == (Long) offsets.get(offsets.size() - 1) + 1;
       isWhole &= message.magic() == magic;
       messages.add(message);
@@ -66,16 +47,16 @@ public class WriteWrappers {
     }
     Seq<Message> all = JavaConversions.asScalaBuffer(messages);
     Set<String> written = new LinkedHashSet<>();
-    written.add(encoded(new ByteBufferMessageSet(codec, JavaConversions.asScalaBuffer(offsets), all).buffer()));
+    written.add(Batches.encoded(new ByteBufferMessageSet(codec, JavaConversions.asScalaBuffer(offsets), all).buffer()));
     if (isWhole && magic == 1) {
-      written.add(encoded(appended(produced(batch[2], records), batch, codec)));
-      written.add(encoded(appended(new ByteBufferMessageSet(codec, all).buffer(), batch, codec)));
+      written.add(Batches.encoded(appended(produced(batch[2], records), batch, codec)));
+      written.add(Batches.encoded(appended(new ByteBufferMessageSet(codec, all).buffer(), batch, codec)));
     }
     if (!batch[2].equals("none")) {
       ByteBuffer cleaned = ByteBuffer.allocate(LARGEST);
       CLEANER.kafka$log$Cleaner$$compressMessages(cleaned, codec, magic, JavaConversions.asScalaBuffer(entries));
       cleaned.flip();
-      written.add(encoded(cleaned));
+      written.add(Batches.encoded(cleaned));
     }
     System.out.println(String.join(" ", written));
   }
@@ -85,7 +66,7 @@ public class WriteWrappers {
     MemoryRecords set = MemoryRecords.emptyRecords(ByteBuffer.allocate(LARGEST), CompressionType.forName(codec));
     long offset = 0;
     for (String[] record : records) {
-      set.append(offset++, Long.parseLong(record[2]), bytes(record[4]), bytes(record[5]));
+      set.append(offset++, Long.parseLong(record[2]), Batches.bytes(record[4]), Batches.bytes(record[5]));
     }
     set.close();
     return set.buffer();
@@ -99,15 +80,5 @@ public class WriteWrappers {
             Byte.parseByte(batch[1]), isOfLog ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME, Long.MAX_VALUE)
         ._1()
         .buffer();
-  }
-
-  static String encoded(ByteBuffer written) {
-    byte[] bytes = new byte[written.remaining()];
-    written.duplicate().get(bytes);
-    return Base64.getEncoder().encodeToString(bytes);
-  }
-
-  static byte[] bytes(String column) {
-    return column.equals("-") ? null : Base64.getDecoder().decode(column);
   }
 }

@@ -56,7 +56,9 @@ def _answers(version: str, asked: Mapping[str, list[Batch]], place: Path) -> Ite
         with zipfile.ZipFile(jar(_OLD_LZ4, place)) as lz4:
             lz4.extract(_CHECKS, place)
         first.insert(0, place)
-    said = output_of(HERE / PROGRAMS[version], (), ARTIFACTS[version], given="\n".join(own), first=first)
+    program = place / PROGRAMS[version]
+    program.write_text((HERE / program.name).read_text() + (HERE / "Batches.java").read_text())
+    said = output_of(program, (), ARTIFACTS[version], given="\n".join(own), first=first)
     for line in said.splitlines():
         yield list(map(base64.b64decode, line.split(" ")))
 
