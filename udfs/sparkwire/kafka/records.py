@@ -245,7 +245,7 @@ def records_of(
     piece: int = EVERYTHING,
     pattern: SearchPattern = ANYTHING,
 ) -> Iterator[Records]:
-    """The records of a column of log bytes, in pieces of about ``piece`` bytes; the last piece may have no record.
+    """The records of a column of log bytes, in pieces of about ``piece`` bytes; one piece without entries if it has none.
 
     Entries without a record in ``offsets`` are not decompressed and have no row. Records that do not match ``pattern`` have no
     row, except control records. A piece is valid until you take the next one.
@@ -253,6 +253,7 @@ def records_of(
     selected = SelectedColumns("key" in columns, "value" in columns, "headers" in columns, pattern)
     growing = GrowingColumns(source)
     parsed = parse_log(source, framing, verify_crc, inflater, selected, offsets, growing, piece)
+    is_first = True
     while True:
         entries, rows, more = list[HeaderBlock](), [_NO_ROWS], False
         for some, rows_of_some in parsed:
@@ -260,7 +261,10 @@ def records_of(
             rows.append(rows_of_some)
             if more := growing.size >= piece:
                 break
-        yield Records(source, BatchHeaders(source, entries), np.concatenate(rows), growing.columns)
+        rows_of_entries = np.concatenate(rows)
+        if is_first or len(rows_of_entries):
+            yield Records(source, BatchHeaders(source, entries), rows_of_entries, growing.columns)
         if not more:
             return
+        is_first = False
         growing.begin()

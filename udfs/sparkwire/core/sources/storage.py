@@ -8,6 +8,7 @@ character. A path is a glob only if nothing exists under this name.
 from __future__ import annotations
 
 import errno
+import functools
 import gzip
 import logging
 import os
@@ -216,7 +217,7 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
     Raises ValueError if the filesystem cannot be opened.
     """
     if not root:
-        return fs.LocalFileSystem(), path
+        return _local(), path
     try:
         flags = {name for name, _ in parse_qsl(query[1:])}.intersection(_S3_FLAGS)
         system, top = _s3(root, query) if flags else fs.FileSystem.from_uri(root + query)
@@ -225,6 +226,11 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
         why = _WITHOUT.get(scheme, _first_line(error))
         raise ValueError(f"path {PathParts(root, path, query).shown} cannot be opened: {why}") from None
     return system, f"{top.rstrip('/')}{path}" or "/"
+
+
+@functools.cache
+def _local() -> Any:
+    return fs.LocalFileSystem()
 
 
 def _first_line(error: BaseException) -> str:

@@ -50,7 +50,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
     # The lost offsets at an unreadable record are those between its neighbours, so these must be read, too.
-    pattern = ANYTHING if _selects_losses(query) else query.search.pattern()
+    pattern = query.search.pattern() if query.search.active and not _selects_losses(query) else ANYTHING
     decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, pattern)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with OpenFile(part.segment.file) as source:
