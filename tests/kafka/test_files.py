@@ -132,9 +132,31 @@ def test_rows_do_not_depend_on_splits(seed: int, tmp_path: Path, tiny: None) -> 
     path = tmp_path / "file.log"
     path.write_bytes(data)
     want = only(FEW, expected(data))
-    for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(6))):
+    for size in (1, *(chance.randrange(1, len(data) + 2) for _ in range(4))):
         assert rows(path, maxSplitBytes=str(size), columns=", ".join(FEW), **ALL) == want
     assert by_headers(path, size // kafka_log.HEADERS_SPAN + 1) == unchecked(data)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_windows_of_a_search(seed: int, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After corrupt bytes, a file is searched in windows. They are as small as the largest entry allows."""
+    chance = random.Random(seed)
+    data = b"".join(mutated(chance) for _ in range(20))
+    largest = max(row["size"] for row in batches(data) if row["error"] is None)
+    monkeypatch.setattr(log, "SEARCHED", largest)
+    path = tmp_path / "file.log"
+    path.write_bytes(data)
+    assert rows(path, columns=", ".join(FEW), **ALL) == only(FEW, expected(data))
+
+
+@pytest.mark.parametrize("case", golden.logs()[::8], ids=lambda case: case.name)
+def test_entries_that_a_search_skips(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry that is too large for a search is read if another entry, or the end of the file, follows it."""
+    monkeypatch.setattr(log, "SEARCHED", 70)
+    path = tmp_path / "file.log"
+    path.write_bytes(case.data)
+    for size in (2000, 10**9):
+        assert rows(path, columns=", ".join(FEW), maxSplitBytes=str(size), **ALL) == only(FEW, expected(case.data))
 
 
 def test_compressed_copies_are_read(tmp_path: Path) -> None:
