@@ -45,17 +45,17 @@ CONSTANTS: Final = {
 
 
 def rows_of_bytes(name: str) -> list[bytes]:
-    """Valid bytes, these truncated at every position and with flipped bits, and random bytes."""
+    """Valid bytes, these truncated at about 20 positions and with flipped bits, and random bytes."""
     chance = random.Random(name)
     rows = [b""]
     for sample in SAMPLES.values():
         rows.append(sample)
-        rows += [sample[:end] for end in range(0, len(sample), max(1, len(sample) // 60))]
-        for _ in range(30):
+        rows += [sample[:end] for end in range(0, len(sample), max(1, len(sample) // 20))]
+        for _ in range(10):
             flipped = bytearray(sample)
             flipped[chance.randrange(len(sample))] ^= 1 << chance.randrange(8)
             rows.append(bytes(flipped))
-    rows += [chance.randbytes(chance.randrange(1, 200)) for _ in range(100)]
+    rows += [chance.randbytes(chance.randrange(1, 200)) for _ in range(50)]
     return rows + [bytes(size) for size in (1, 17, 61, 100)]
 
 

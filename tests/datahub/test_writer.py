@@ -109,7 +109,7 @@ made_up = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(made_up, min_size=1, max_size=4), st.sets(st.sampled_from(sorted(f.name for f in CHANGE))))
 def test_any_fields_round_trip(rows: list[dict[str, Any]], names: set[str]) -> None:
     rows = [{name: value for name, value in row.items() if name in names | {"op"}} for row in rows]
@@ -122,7 +122,7 @@ def kept_images(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("before", "after") if name in row}
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.fixed_dictionaries({"event_time": moments}), min_size=1, max_size=5))
 def test_timestamps_are_rounded_toward_the_past(rows: list[dict[str, Any]]) -> None:
     given_times = [row["event_time"] for row in rows]
