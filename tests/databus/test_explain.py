@@ -100,6 +100,15 @@ def test_a_truncated_digest() -> None:
     assert "cut: 3 of its 16 bytes; MD5" in note(event[: digest["position"] + 3], "key_schema_id")
 
 
+def test_no_verdict_on_a_checksum_whose_bytes_are_not_there() -> None:
+    """The event says that it ends before its key does, and its bytes end within the key."""
+    (rows,) = ask("dbus_explain", [SAMPLES["event"]])
+    [length] = [row for row in rows if row["field"] == "length"]
+    event = bytearray(SAMPLES["event"][:57])
+    event[length["position"] : length["position"] + length["size"]] = bytes(length["size"])
+    assert not {"right", "wrong"} & set(re.findall(r"\w+", note(bytes(event), "value_crc")))
+
+
 def test_little_endian_is_read_in_its_order() -> None:
     little = [event for event in golden_rows() if ask("dbus_byte_order", [event]) == ["LITTLE_ENDIAN"]][:3]
     for event, answer in zip(little, ask("dbus_event", little), strict=True):

@@ -327,9 +327,9 @@ class Walker:
             return
         first, last = scope.end_of(covered.after or [covered.checksum]), scope.end_of(covered.last)
         line.is_right = False
-        if min(first, last) < 0 or last > max(first, self.stop):
-            return
         end, stored = max(first, last), scope.values[covered.checksum]
+        if min(first, last) < 0 or end > self.stop:
+            return
         computed = int(checksum(self.array, first, end - first, _KINDS.index(covered.crc)))
         text = f"stored {stored}, computed {computed}"
         if computed == stored:
