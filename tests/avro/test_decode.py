@@ -134,34 +134,13 @@ def test_a_large_datum_of_a_recursive_schema_is_too_large() -> None:
 
 
 def test_a_datum_of_a_recursive_schema_with_much_json_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level copies the JSON of the levels in it."""
     schema = {"type": "record", "name": "M", "fields": [{"name": "much", "type": {"type": "array", "items": "M"}}]}
     two_levels, three_levels = b"\2\0\0", b"\2\2\0\0\0"
-    monkeypatch.setattr(recursive_json, "_LONG", 8)
     monkeypatch.setattr(recursive_json, "MAX_TEXT", len('{"much":[{"much":[]}]}'))
     rows = pa.array([two_levels, three_levels, two_levels], pa.binary())
     assert FUNCTIONS["avro_error"].decode(rows, schema=json.dumps(schema)).to_pylist() == [None, "TOO_LARGE", None]
     assert jsons(schema, [two_levels, three_levels]) == [{"much": [{"much": []}]}, None]
-
-
-@pytest.mark.parametrize("long", [0, 1, 5, 30])
-def test_long_json_is_in_pieces(long: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recursive_json, "_LONG", long)
-    fields = [
-        {"name": "name", "type": "string"},
-        {"name": "first", "type": ["null", "Part"]},
-        {"name": "by_name", "type": {"type": "map", "values": "Part"}},
-        {"name": "list", "type": {"type": "array", "items": ["Part", "string"]}},
-    ]
-    schema = {"type": "record", "name": "Part", "fields": fields}
-    small: dict[str, Any] = {"name": "\0 \u20ac", "first": None, "by_name": {}, "list": ["a", "b"]}
-    middle = {"name": "m", "first": small, "by_name": {"\0": small, "k": small}, "list": ["a", small, "", small]}
-    large = {"name": "l", "first": middle, "by_name": {"k": middle}, "list": [middle, "a", small]}
-    rows: list[bytes | None] = []
-    for datum in (large, small, middle):
-        buffer = io.BytesIO()
-        fastavro.schemaless_writer(buffer, fastavro.parse_schema(schema), datum)
-        rows.append(buffer.getvalue())
-    assert jsons(schema, rows) == [large, small, middle]
 
 
 def test_a_recursive_schema_of_many_levels() -> None:

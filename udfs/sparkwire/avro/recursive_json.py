@@ -1,20 +1,18 @@
 """Decode data of a recursive schema to JSON. No column can hold them, so fastavro decodes them, value by value.
 
 A kernel checks each row first, so that fastavro reads only valid data. Every type has the logical type ``JSON_TEXT``: fastavro
-then passes each value to a function, which returns its JSON. So a datum is never in memory as a tree of Python objects. The
-levels around long JSON do not copy it: for them it is a mark, which stands for a list of pieces.
+then passes each value to a function, which returns its JSON. So a datum is never in memory as a tree of Python objects.
 """
 
 from __future__ import annotations
 
 import base64
 import io
+import json
 import math
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property, partial
-from itertools import chain
-from json.encoder import encode_basestring
 from typing import Any, Final
 
 import numpy as np
@@ -31,22 +29,12 @@ from sparkwire.core.column import Spans, checked_total
 MAX_BYTES: Final = 4 << 20
 """a larger datum is TOO_LARGE, because each byte takes the time of a Python call [bytes]"""
 MAX_TEXT: Final = 128 << 20
-"""a datum with more JSON is TOO_LARGE [characters]"""
-_LONG: Final = 1 << 16
-"""longer JSON is not copied [characters]"""
-_MARK: Final = "\0"
-"""a character that no JSON has"""
+"""a datum with more JSON is TOO_LARGE, because each level copies the JSON of the levels in it [characters]"""
 JSON_TEXT: Final = "sparkwire"
 
 
 class _TooLong(Exception):
     """The JSON of a datum exceeds ``MAX_TEXT``."""
-
-
-class _Pieces(str):
-    """A mark for JSON in ``pieces``, most of them about as long as ``_LONG``."""
-
-    pieces: list[str]
 
 
 class RecursiveJson:
@@ -75,15 +63,15 @@ class RecursiveJson:
         return read_as
 
     @cached_property
-    def _text_of(self) -> Callable[[memoryview], str]:
+    def _text_of(self) -> Callable[[bytes], str]:
         with needing_the_extra("avro_json of a recursive schema"):
             from fastavro import parse_schema, schemaless_reader
             from fastavro.read import LOGICAL_READERS
 
         for kind in (*PRIMITIVES, "fixed", "record", "array", "map"):
-            LOGICAL_READERS[f"{kind}-{JSON_TEXT}"] = _text if kind in _WITH_VALUES else _short_text
+            LOGICAL_READERS[f"{kind}-{JSON_TEXT}"] = _text
         schema = parse_schema(self._schema)
-        return lambda data: _whole(schemaless_reader(io.BytesIO(data), schema, None))
+        return lambda data: str(schemaless_reader(io.BytesIO(data), schema, None))
 
     def read(self, spans: Spans) -> JsonTexts:
         """Each datum as JSON.
@@ -93,10 +81,10 @@ class RecursiveJson:
         errors = decode(self._check, spans).errors
         errors[(errors == OK) & (spans.sizes > MAX_BYTES)] = TOO_LARGE
         texts, total = list[bytes | None]([None] * len(errors)), 0
-        rows, data = np.flatnonzero((errors == OK) & (spans.sizes >= 0)), spans.data.data
-        for row, start, size in np.stack([rows, spans.starts[rows], spans.sizes[rows]], 1).tolist():
+        for row in np.flatnonzero((errors == OK) & (spans.sizes >= 0)).tolist():
+            start, size = int(spans.starts[row]), int(spans.sizes[row])
             try:
-                text = self._text_of(data[start : start + size]).encode()
+                text = self._text_of(spans.data[start : start + size].tobytes()).encode()
             except _TooLong:
                 errors[row] = TOO_LARGE
                 continue
@@ -105,41 +93,14 @@ class RecursiveJson:
         return JsonTexts(pa.array(texts, pa.string()), errors)
 
 
-_WITH_VALUES: Final = ("record", "array", "map")
-
-
-def _short_text(value: Any, schema: Any, _: object) -> str:
+def _text(value: Any, schema: Any, _: object) -> str:
     text: str = schema[JSON_TEXT](value)
+    if len(text) > MAX_TEXT:
+        raise _TooLong
     return text
 
 
-def _text(value: Any, schema: Any, _: object) -> str:
-    text: str = schema[JSON_TEXT](value)
-    if _MARK in text:
-        values = value.values() if isinstance(value, dict) else value
-        marked = [each for each in values if isinstance(each, _Pieces)]
-        first, *between = text.split(_MARK)
-        parts = ([*of.pieces, after] for of, after in zip(marked, between, strict=True))
-        return _joined([first, *chain.from_iterable(parts)])
-    return text if len(text) <= _LONG else _joined([text])
-
-
-def _joined(texts: Iterable[str]) -> _Pieces:
-    """JSON in pieces. Short texts that follow each other become one piece."""
-    joined = _Pieces(_MARK)
-    joined.pieces = [""]
-    for text in texts:
-        if len(joined.pieces[-1]) + len(text) <= _LONG:
-            joined.pieces[-1] += text
-        else:
-            joined.pieces.append(text)
-    if sum(map(len, joined.pieces)) > MAX_TEXT:
-        raise _TooLong
-    return joined
-
-
-def _whole(text: Any) -> str:
-    return "".join(text.pieces) if isinstance(text, _Pieces) else str(text)
+_quoted: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _writer(schema: Schema) -> Callable[[Any], str]:
@@ -151,9 +112,9 @@ def _writer(schema: Schema) -> Callable[[Any], str]:
         case "array":
             return lambda value: f"[{','.join(value)}]"
         case "map":
-            return lambda value: f"{{{','.join(f'{encode_basestring(key)}:{text}' for key, text in value.items())}}}"
+            return lambda value: f"{{{','.join(f'{_quoted(key)}:{text}' for key, text in value.items())}}}"
         case "enum":
-            return [encode_basestring(symbol) for symbol in schema.symbols].__getitem__
+            return [_quoted(symbol) for symbol in schema.symbols].__getitem__
         case "float" | "double":
             return partial(_number, schema.kind == "float")
         case "int" | "long":
@@ -163,7 +124,7 @@ def _writer(schema: Schema) -> Callable[[Any], str]:
         case "boolean":
             return ("false", "true").__getitem__
         case "string":
-            return encode_basestring
+            return _quoted
     return lambda _: "null"
 
 
