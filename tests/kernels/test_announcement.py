@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,21 @@ def test_a_machine_is_cold_until_a_kernel_is_cached(monkeypatch: pytest.MonkeyPa
     for kept, cold in ((None, True), (none, True), (some, False)):
         monkeypatch.setattr(cache, "kept", lambda kept=kept: kept)
         assert cache.is_cold() is cold
+
+
+def test_warm_shows_its_progress_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sparkwire.__main__ import main
+    from sparkwire.catalogue import warm
+
+    def two_calls(progress: Callable[[int, int], None]) -> int:
+        for done in range(3):
+            progress(done, 2)
+        return 2
+
+    monkeypatch.setattr(warm, "warm", two_calls)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.argv", ["sparkwire", "warm"])
+    main()
+    assert "] 1 of 2 calls\r[" in capsys.readouterr().err

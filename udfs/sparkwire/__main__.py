@@ -92,7 +92,7 @@ def _warm(directory: str | None) -> int:
     if directory and kept():
         collect()
     start, before = time.monotonic(), kept()
-    calls = warm()
+    calls = warm(_show_progress)
     state = kept()
     if state is None:
         sys.stderr.write(f"no kernel was kept, {why_none()}: give a directory, or see python -m sparkwire doctor\n")
