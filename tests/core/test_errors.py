@@ -15,7 +15,6 @@ from sparkwire.errors import SparkwireError
 
 PACKAGE = Path(errors.__file__).parent
 CAUGHT = {
-    "Full",
     "InvalidEventError",
     "Lost",
     "InvalidManifestError",
