@@ -74,15 +74,6 @@ def magnitude(value: int) -> int:
 
 
 @kernel
-def write_number(out: Bytes, at: int, value: int, writing: bool) -> int:
-    """Write ``value`` in decimal to ``out[at:]``, or only measure it if ``writing`` is false. Returns its end."""
-    width = decimal_width(value)
-    if writing:
-        write_decimal(out, at, value, width)
-    return at + width
-
-
-@kernel
 def write_decimal(out: Bytes, pos: int, value: int, width: int) -> None:
     """Write ``value`` in decimal to ``out[pos:pos + width]``; ``width`` comes from ``decimal_width``."""
     rest = magnitude(value)
