@@ -170,3 +170,17 @@ def test_of_two_rows_with_one_order_the_complete_one_counts(spark: SparkSession)
     changes = spark.createDataFrame(rows, "_op_ STRING, _order_ INT, id INT, name STRING, _unavailable_ ARRAY<STRING>")
     result = sparkwire.current(changes, "id").collect()
     assert {row["id"]: row["name"] for row in result} == {id: f"new {id}" for id in range(100)}
+
+
+def test_columns_named_as_those_of_the_query(spark: SparkSession) -> None:
+    names = ["gone", "time", "table", "row", "at", "a `quoted` name"]
+    values, fields = [f"value of {name}" for name in names], [F.lit(name).alias(name) for name in names]
+    moved = spark.range(1).select(
+        F.lit("UPDATE").alias("_op_"),
+        F.lit(2).alias("_order_"),
+        F.struct(F.lit(1).alias("id"), *fields).alias("_before_"),
+        F.lit(3).alias("id"),
+        *(F.lit(value).alias(name) for name, value in zip(names, values, strict=True)),
+    )
+    [row] = sparkwire.current(moved, "id").collect()
+    assert list(row) == [3, *values, 2, None]

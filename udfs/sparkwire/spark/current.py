@@ -19,8 +19,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql.types import ArrayType, StringType, StructType, TimestampType
+from pyspark.sql.types import ArrayType, StringType, StructType
 
+from sparkwire.base.sqltype import sql_string
 from sparkwire.cdc.arrivals import settle
 from sparkwire.cdc.change_columns import (
     BEFORE,
@@ -48,8 +49,11 @@ _ORDER: Final = ("at", "rank")
 """the parts of ``o``: the order, and the rank of rows with the same order, see `_rank`"""
 _LIVE: Final = 4
 """the rank of a live row, or a greater one"""
-_HISTORY: Final = ("unavailable", "tells", "gone", "event")
+_HISTORY: Final = ("unavailable", "has_values", "gone", "event")
 """columns of `events` that only `settled` needs"""
+_GONE: Final = "_gone_"
+"""the column ``gone`` beside the columns of a table"""
+_HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
 
 
 class ChangedTable(NamedTuple):
@@ -148,7 +152,7 @@ def _rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     facts = _facts(flat)
     last = newest(flat.where("rank IS NOT NULL"), table.key_names())
     live = F.col("rank") >= _LIVE
-    lacks = live & _has_unavailable() if table.may_lack_values else F.lit(False)
+    lacks = live & F.expr(_HAS_UNAVAILABLE) if table.may_lack_values else F.lit(False)
     names = ["at", "time", *table.flat_places().values()]
     rows = _with_facts(last, facts).where(_unless_two_tables(live & ~lacks & F.expr(_AFTER_TRUNCATE))).select(names)
     if not table.may_lack_values:
@@ -227,75 +231,71 @@ def _parts(value: Any, type: StructType) -> list[Column]:
 def events(changes: DataFrame, table: ChangedTable) -> DataFrame:
     """One row for each key of a change: ``key_…``, ``is_truncate``, ``o`` for ordering, and the change's data.
 
-    ``tells``: whether ``row`` has the values of the key. ``event`` identifies a change of a key in both its rows, otherwise it is
-    NULL. ``gone`` is true in the row of the old key.
+    ``has_values``: whether ``row`` has the values of the key. ``event`` identifies a change of a key in both its rows, otherwise
+    it is NULL. ``gone`` is true in the row of the old key. The expressions are SQL, which takes one call to the JVM each.
     """
     names = changes.columns
-    if ERROR in names:
-        changes = changes.where(F.col(ERROR).isNull())
-    op = F.col(OP)
-    changes = changes.where(op.isNotNull() & F.col(ORDER).isNotNull())
-    keys = [F.col(quoted(name)) for name in table.keys]
-    stored_value: list[Column] = []
-    gone, event = F.lit(False), F.lit(None).cast("string")
+    is_valid = f"{ERROR} IS NULL AND " if ERROR in names else ""
+    changes = changes.where(f"{is_valid}{OP} IS NOT NULL AND {ORDER} IS NOT NULL")
+    is_live = f"{OP} IN ({', '.join(map(sql_string, LIVE))})"
+    keys = [quoted(name) for name in table.keys]
+    gone, event, stored_keys = "FALSE", "CAST(NULL AS STRING)", keys
     if table.may_move:
-        old = [F.col(BEFORE)[name] for name in table.keys]
-        differs = F.lit(False)
-        for new, before in zip(keys, old, strict=True):
-            differs = differs | ~new.eqNullSafe(before)
-        moved = F.col(BEFORE).isNotNull() & old[0].isNotNull() & op.isin(*LIVE) & differs
-        changes = changes.withColumn(
-            "gone", F.explode(F.when(moved, F.array(F.lit(False), F.lit(True))).otherwise(F.array(F.lit(False))))
+        old = [f"{BEFORE}.{name}" for name in keys]
+        differs = " OR ".join(f"NOT {new} <=> {before}" for new, before in zip(keys, old, strict=True))
+        moved = f"({BEFORE} IS NOT NULL AND {old[0]} IS NOT NULL AND {is_live} AND ({differs}))"
+        both = F.expr(f"explode(CASE WHEN {moved} THEN array(FALSE, TRUE) ELSE array(FALSE) END)")
+        changes, gone = changes.withColumn(_GONE, both), _GONE
+        event = (
+            f"CASE WHEN {moved} THEN to_json(struct(struct({', '.join(keys)}), struct({', '.join(old)}), {ORDER})) END"
         )
-        gone = F.col("gone")
-        event = F.when(moved, F.to_json(F.struct(F.struct(*keys), F.struct(*old), F.col(ORDER))))
-        stored_value = [F.when(gone, before).otherwise(new) for new, before in zip(keys, old, strict=True)]
-    live = op.isin(*LIVE) & ~gone
-    unavailable = F.col(UNAVAILABLE) if UNAVAILABLE in names else F.lit(None).cast(_NAMES)
-    whole = live & (F.coalesce(F.size(unavailable), F.lit(0)) <= 0)
-    return changes.select(
-        *(column.alias(name) for column, name in zip(stored_value or keys, table.key_names(), strict=True)),
-        (op == TRUNCATE).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), _rank(live, gone, whole)).alias("o"),
-        live.alias("live"),
-        live.alias("tells"),
-        (F.col(TIME) if TIME in names else F.lit(None).cast(TimestampType())).alias("time"),
-        (F.col(TABLE) if TABLE in names else F.lit(None).cast("string")).alias("table"),
+        stored_keys = [f"CASE WHEN {gone} THEN {b} ELSE {new} END" for new, b in zip(keys, old, strict=True)]
+    live = f"({is_live} AND NOT {gone})"
+    unavailable = UNAVAILABLE if UNAVAILABLE in names else "CAST(NULL AS ARRAY<STRING>)"
+    whole = f"({live} AND coalesce(size({unavailable}), 0) <= 0)"
+    return changes.selectExpr(
+        *(f"{key} AS {name}" for key, name in zip(stored_keys, table.key_names(), strict=True)),
+        f"{OP} = {sql_string(TRUNCATE)} AS is_truncate",
+        _ordered(live, gone, whole),
+        f"{live} AS live",
+        f"{live} AS has_values",
+        f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
+        f"{TABLE if TABLE in names else 'CAST(NULL AS STRING)'} AS `table`",
         _row(table),
-        unavailable.alias("unavailable"),
-        gone.alias("gone"),
-        event.alias("event"),
+        f"{unavailable} AS unavailable",
+        f"{gone} AS gone",
+        f"{event} AS event",
     )
 
 
 def stored_steps(
-    stored: DataFrame, table: ChangedTable, name: str | None, live: Column, *, is_truncate: bool = False
+    stored: DataFrame, table: ChangedTable, name: str | None, live: str, *, is_truncate: bool = False
 ) -> DataFrame:
-    """The rows of a stored table in the form of `events`: the last change of each."""
-    false, whole = F.lit(False), F.lit(not is_truncate)
-    return stored.select(
-        *(F.col(quoted(key)).alias(alias) for key, alias in zip(table.keys, table.key_names(), strict=True)),
-        F.lit(is_truncate).alias("is_truncate"),
-        F.struct(F.col(ORDER).alias("at"), _rank(live, false, whole)).alias("o"),
-        live.alias("live"),
-        whole.alias("tells"),
-        F.col(TIME).alias("time"),
-        F.lit(name).cast("string").alias("table"),
+    """The rows of a stored table in the form of `events`: the last change of each. ``live`` is a condition of SQL."""
+    whole = str(not is_truncate)
+    return stored.selectExpr(
+        *(f"{quoted(key)} AS {alias}" for key, alias in zip(table.keys, table.key_names(), strict=True)),
+        f"{is_truncate} AS is_truncate",
+        _ordered(live, "FALSE", whole),
+        f"{live} AS live",
+        f"{whole} AS has_values",
+        f"{TIME} AS `time`",
+        f"CAST({'NULL' if name is None else sql_string(name)} AS STRING) AS `table`",
         _row(table),
-        F.lit(None).cast(_NAMES).alias("unavailable"),
-        F.lit(False).alias("gone"),
-        F.lit(None).cast("string").alias("event"),
+        "CAST(NULL AS ARRAY<STRING>) AS unavailable",
+        "FALSE AS gone",
+        "CAST(NULL AS STRING) AS event",
     )
 
 
-def _rank(live: Column, gone: Column, whole: Column) -> Column:
-    """Which of the rows with the same order of a key wins: the live one, then that of an old key, then one with all values."""
-    bits = F.when(live, _LIVE).otherwise(0) + F.when(gone, 2).otherwise(0) + F.when(whole, 1).otherwise(0)
-    return bits.cast("tinyint").alias("rank")
+def _ordered(live: str, gone: str, whole: str) -> str:
+    """The order, and which of the rows with it wins: the live one, then that of an old key, then one with all values."""
+    bits = f"if({live}, {_LIVE}, 0) + if({gone}, 2, 0) + if({whole}, 1, 0)"
+    return f"named_struct('at', {ORDER}, 'rank', CAST({bits} AS TINYINT)) AS o"
 
 
-def _row(table: ChangedTable) -> Column:
-    return F.struct(*(F.col(quoted(name)).alias(place) for name, place in table.places().items())).alias("row")
+def _row(table: ChangedTable) -> str:
+    return f"named_struct({', '.join(f'{sql_string(place)}, {quoted(name)}' for name, place in table.places().items())}) AS row"
 
 
 def newest(flat: DataFrame, keys: Sequence[str]) -> DataFrame:
@@ -313,40 +313,26 @@ def latest(steps: DataFrame, table: ChangedTable) -> DataFrame:
     A key may have rows of two tables, and rows without a name. One sort serves both the order and the names.
     """
     keys, places = [*table.key_names(), "is_truncate"], table.places().values()
-    in_order = Window.partitionBy(*keys).orderBy(*(F.desc(name) for name in _ORDER))
-    of_key = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
-    flat = steps.select(
-        *keys,
-        *("o.*", "live", "time", "table", "unavailable", "tells"),
-        *(F.col("row")[place].alias(place) for place in places),
+    in_order = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(f'{name} DESC' for name in _ORDER)}"
+    of_key = f"({in_order} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    flat = steps.selectExpr(
+        *keys, "o.*", "live", "`time`", "`table`", "unavailable", "has_values", *(f"row.{place}" for place in places)
     )
-    last = flat.repartition(*table.key_names()).select(
+    last = flat.repartition(*table.key_names()).selectExpr(
         "*",
-        F.row_number().over(in_order).alias("nth"),
-        F.min("table").over(of_key).alias("least_table"),
-        F.max("table").over(of_key).alias("greatest_table"),
+        f"row_number() OVER ({in_order}) AS nth",
+        f"min(`table`) OVER {of_key} AS least_table",
+        f"max(`table`) OVER {of_key} AS greatest_table",
     )
-    names = [
-        "least_table",
-        "greatest_table",
-        "at",
-        "live",
-        "time",
-        F.struct(*places).alias("row"),
-        "unavailable",
-        "tells",
-    ]
-    return last.where("nth = 1").select(*keys, *names)
+    row = f"named_struct({', '.join(f'{sql_string(place)}, {place}' for place in places)}) AS row"
+    names = ["least_table", "greatest_table", "at", "live", "`time`", row, "unavailable", "has_values"]
+    return last.where("nth = 1").selectExpr(*keys, *names)
 
 
-def lacks_values(dead_too: bool) -> Column:
-    """Whether the last row of a key lacks values. With ``dead_too``, also for deleted rows."""
-    lacks = F.col("live") & _has_unavailable()
-    return lacks | ~F.col("is_truncate") & ~F.col("live") & ~F.col("tells") if dead_too else lacks
-
-
-def _has_unavailable() -> Column:
-    return F.coalesce(F.size("unavailable"), F.lit(0)) > 0
+def lacks_values(dead_too: bool) -> str:
+    """Whether the last row of a key lacks values, as SQL. With ``dead_too``, also for deleted rows."""
+    lacks = f"live AND {_HAS_UNAVAILABLE}"
+    return f"({lacks} OR NOT is_truncate AND NOT live AND NOT has_values)" if dead_too else f"({lacks})"
 
 
 def _facts(flat: DataFrame) -> DataFrame:
@@ -387,8 +373,8 @@ def _unless_two_tables(condition: Column) -> Column:
 def with_history(steps: DataFrame, table: ChangedTable, last: DataFrame) -> DataFrame:
     """The last rows with all their values, including those of deleted rows."""
     columns = [*table.key_names(), "is_truncate", "at", "live", "time", "row"]
-    lacks = lacks_values(dead_too=True)
-    return last.where(~lacks).select(columns).unionByName(settled(steps, table, dead_too=True).select(columns))
+    whole = last.where(f"NOT {lacks_values(dead_too=True)}")
+    return whole.select(columns).unionByName(settled(steps, table, dead_too=True).select(columns))
 
 
 def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
@@ -403,16 +389,16 @@ def settled(steps: DataFrame, table: ChangedTable, dead_too: bool) -> DataFrame:
         return F.last(F.when(of, F.struct(at, value)), ignorenulls=True).over(until_now)
 
     def stored_value(name: str) -> Column:
-        return last_of(F.col("tells") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
+        return last_of(F.col("has_values") & ~F.array_contains(lacks, name), F.col("row")[places[name]].alias("value"))
 
     seen = steps.select(
         *keys,
-        *("time", "row", "gone", "event", "unavailable", "tells", "live", at),
+        *("time", "row", "gone", "event", "unavailable", "has_values", "live", at),
         F.lead(F.lit(True)).over(in_order).isNull().alias("is_last"),
         last_of(F.col("live") & F.col("event").isNotNull(), F.col("event")).alias("arrived"),
         *(stored_value(name).alias(f"told_{places[name]}") for name in table.values),
     )
-    needed = F.col("is_last") & lacks_values(dead_too)
+    needed = F.col("is_last") & F.expr(lacks_values(dead_too))
     told_of = {name: F.col(f"told_{places[name]}") for name in table.values}
     since = F.col("arrived.at")
     from_before = {

@@ -81,8 +81,8 @@ def _with_stored(
         (F.col(quoted(field.name)) if field.name in own.names else F.lit(None)).cast(field.dataType).alias(field.name)
         for field in schema
     ]
-    live = ~F.col(DELETED) if DELETED in schema.names else F.lit(True)
-    for part, there in ((ROWS, live), (GONE, F.lit(False)), (TRUNCATED, F.lit(False))):
+    live = f"NOT {DELETED}" if DELETED in schema.names else "TRUE"
+    for part, there in ((ROWS, live), (GONE, "FALSE"), (TRUNCATED, "FALSE")):
         if folder.has_part(version, part):
             stored = stored_now(spark).schema(own).parquet(folder.shown_part(version, part)).select(*columns)
             steps = steps.unionByName(

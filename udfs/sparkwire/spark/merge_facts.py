@@ -49,7 +49,7 @@ class BatchFacts(NamedTuple):
     @classmethod
     def of(cls, last: DataFrame, table: ChangedTable) -> BatchFacts:
         """Compute the facts. Raises ValueError if the changes are of two tables."""
-        row = last.agg(_as_json(_columns(F.lit(False), table))).collect()[0]
+        row = last.agg(_as_json(_expressions("FALSE", table))).collect()[0]
         return cls(**_read(row[0], None))
 
 
@@ -88,7 +88,7 @@ class TableFacts(NamedTuple):
             "null_keys": f"count_if(NOT is_truncate AND ({null}))",
             "bounds": f"array({', '.join(bounds)})",
         }
-        return _as_json(_columns(F.expr("known_at >= at"), table) + _named(facts))
+        return _as_json(_expressions("known_at >= at", table) | facts)
 
     @classmethod
     def read(cls, text: str, source: str | None) -> TableFacts:
@@ -103,24 +103,22 @@ def _bounds(name: str, type: DataType) -> str:
     return f"CASE WHEN count({name}) > 0 THEN array({_text(f'min({name})', type)}, {_text(f'max({name})', type)}) END"
 
 
-def _columns(known: Column, table: ChangedTable) -> list[Column]:
-    """Aggregates of the last rows. ``known``: whether a deleted row is already stored, so that it needs no values."""
-    truncated = _text("max(CASE WHEN is_truncate THEN at END)", table.schema[ORDER].dataType)
-    silent = lacks_values(dead_too=True) & ~F.col("live") & ~F.coalesce(known, F.lit(False))
-    return [
-        (F.count_if(lacks_values(dead_too=False)) if table.may_lack_values else F.lit(0)).alias("lacking"),
-        F.count_if(silent).alias("silent"),
-        *_named({"truncated": truncated, "first": "min(least_table)", "last": "max(greatest_table)"}),
-    ]
+def _expressions(known: str, table: ChangedTable) -> dict[str, str]:
+    """Aggregates of the last rows, as SQL. ``known``: whether a deleted row is already stored, so that it needs no values."""
+    silent = f"{lacks_values(dead_too=True)} AND NOT live AND NOT coalesce({known}, FALSE)"
+    return {
+        "lacking": f"count_if({lacks_values(dead_too=False)})" if table.may_lack_values else "0",
+        "silent": f"count_if({silent})",
+        "truncated": _text("max(CASE WHEN is_truncate THEN at END)", table.schema[ORDER].dataType),
+        "first": "min(least_table)",
+        "last": "max(greatest_table)",
+    }
 
 
-def _named(facts: dict[str, str]) -> list[Column]:
-    """Columns out of expressions of SQL, which take one call to the JVM each."""
-    return [F.expr(fact).alias(name) for name, fact in facts.items()]
-
-
-def _as_json(columns: list[Column]) -> Column:
-    return F.to_json(F.struct(*columns), {"ignoreNullFields": "false"})
+def _as_json(facts: dict[str, str]) -> Column:
+    """One expression of SQL, which takes one call to the JVM."""
+    pairs = ", ".join(f"{sql_string(name)}, {fact}" for name, fact in facts.items())
+    return F.expr(f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))")
 
 
 def _read(text: str, source: str | None) -> dict[str, Any]:

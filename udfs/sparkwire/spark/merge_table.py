@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.base.sqltype import sql_string
@@ -219,13 +219,14 @@ def _stored(rows: DataFrame, table: ChangedTable, source: str | None) -> tuple[D
 def _last(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last rows of the batch. ``known_at`` is the order of a stored delete or TRUNCATE; see `_with_known`."""
     last = latest(steps, table)
-    known_at = F.lit(None).cast(table.schema[ORDER].dataType).alias("known_at")
-    return last.select(*(name for name in last.columns if name != "row"), known_at, *_values(table))
+    known_at = "CASE WHEN FALSE THEN at END AS known_at"
+    names = (quoted(name) for name in last.columns if name != "row")
+    return last.selectExpr(*names, known_at, *_values(table))
 
 
-def _values(table: ChangedTable) -> list[Column]:
+def _values(table: ChangedTable) -> list[str]:
     """The columns of a row that are not part of the key."""
-    return [F.col("row")[place].alias(place) for name, place in table.places().items() if name not in table.keys]
+    return [f"row.{place}" for name, place in table.places().items() if name not in table.keys]
 
 
 def _gone_since(spark: SparkSession, beside: TableTarget, least: Any, order: DataType) -> DataFrame | None:
@@ -271,7 +272,7 @@ def _with_values(
         if not there:  # it may also lack the new columns
             stored.agree(spark, _beside_schema(schema), [])
         df = stored_now(spark).table(stored.name)
-        live = ~F.col(DELETED) if DELETED in df.columns else F.lit(there)
+        live = f"NOT {DELETED}" if DELETED in df.columns else str(there)
         same = ~F.col("of_is_truncate")
         for key, name in zip(table.keys, table.key_names(), strict=True):
             same = same & F.col(quoted(key)).eqNullSafe(F.col(f"of_{name}"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import (
     BooleanType,
     ByteType,
@@ -99,11 +99,15 @@ def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tupl
     """The changes with the columns and types of the merged table."""
     own = [field for field in schema if field.name not in (ORDER, TIME, DELETED)]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]
-    casts = [
-        (F.col(quoted(field.name)) if field.name in table.columns else F.lit(None))
-        .cast(field.dataType)
-        .alias(field.name)
-        for field in own
-    ]
-    out = changes.select(*(F.col(quoted(name)) for name in columns), *casts)
+    out = changes.select(*map(quoted, columns), *(_cast(field, table) for field in own))
     return out, ChangedTable([field.name for field in own], table.keys, out.schema)
+
+
+def _cast(field: StructField, table: ChangedTable) -> Column | str:
+    """The column of the changes with the type of the merged table: only its name, if it has that type."""
+    if field.name not in table.columns:
+        return F.lit(None).cast(field.dataType).alias(field.name)
+    name = quoted(field.name)
+    if table.schema[field.name].dataType == field.dataType:
+        return name
+    return F.col(name).cast(field.dataType).alias(field.name)
