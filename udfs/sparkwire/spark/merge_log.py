@@ -40,7 +40,7 @@ def size_of(spark: SparkSession, table: str) -> int | None:
     Delta keeps the snapshot that this reads for the next query over the table.
     """
     try:
-        [(size,)] = spark.sql(f"DESCRIBE DETAIL {table}").select("sizeInBytes").collect()
+        size = spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["sizeInBytes"]
     except PySparkException as error:
         _log.info("cannot read the size of %s: %s", table, error)
         return None
@@ -58,11 +58,11 @@ class NewestCommit(NamedTuple):
     def of(cls, spark: SparkSession, table: str) -> NewestCommit | None:
         """None if Delta does not return the log."""
         try:
-            newest = spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").select("version", OPTION).collect()
+            newest = spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()
         except PySparkException as error:
             _log.info("cannot read the history of %s: %s", table, error)
             return None
-        return cls(newest[0][0], _greatest(*newest[0])) if newest else None
+        return cls(newest[0]["version"], _greatest(newest[0]["version"], newest[0][OPTION])) if newest else None
 
     def note(self, greatest: Any) -> str:
         """The user metadata of an append, after which ``greatest`` is the greatest order in the table."""
