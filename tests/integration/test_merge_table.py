@@ -46,7 +46,7 @@ STREAMS: list[list[Any]] = [
 @pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
 def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
-    document = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
+    document = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
     assert document == [
         *STREAMS,
         ["shuffled", plain(shuffled().table)],
@@ -70,4 +70,5 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
 
 def test_merge_on_spark_connect(tmp_path: Path) -> None:
     said = run_python(DELTA, "-m", "tests.integration.merge_table", "delta", str(tmp_path), "connect")
-    assert [json.loads(line) for line in said.splitlines() if line.startswith('["')] == STREAMS
+    document = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
+    assert document == STREAMS
