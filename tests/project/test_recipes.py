@@ -45,9 +45,7 @@ except Exception as rejected:
 QUESTION = """
 import sys, pyarrow as pa
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-from tools.reference import main
 name, sample = sys.argv[1:]
-main()  # as `make docs` does
 print(FUNCTIONS[name].decode(pa.array([SAMPLES[sample]]))[0].as_py())
 """
 
@@ -67,6 +65,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write_text(
         source.replace("\n)\n\nBY_ID", '\n    Codec(6, "later", (2,), None, None, None),\n)\n\nBY_ID'), "utf-8"
     )
+    run(tree, "-m", "tools.reference")  # as `make docs` does
     return tree
 
 
