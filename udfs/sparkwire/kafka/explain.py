@@ -118,7 +118,7 @@ class _EntryWalker(Walker):
             "crc": "the bytes that it covers are not those that were written",
             "size": "the checksum is right: the size or the magic byte is not",
         },
-        "UNKNOWN_CODEC": {"attributes": "no such codec"},
+        "UNKNOWN_CODEC": {"attributes": "entries of this magic have no such codec"},
         "DECOMPRESS_FAILED": dict.fromkeys(("payload", "size"), "its codec cannot read the payload"),
         "TOO_LARGE": {"payload": f"it becomes more than {MOST_INFLATED} bytes, the bound of an explanation"},
         "BAD_RECORD": dict.fromkeys(("record_count", "size"), "it contradicts the bytes that are there"),

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Sequence
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from sparkwire.core.column_names import distinct_names
-
-
-def stored_now(spark: SparkSession) -> DataFrameReader:
-    """A reader of tables and files as they are now, also in a batch of a stream on Spark Connect.
-
-    Spark Connect caches the plans of a session by their content and the number of the call. The process of each stream
-    numbers its calls from 0, so it may get the plan of an earlier stream. An option makes the plan unique.
-    """
-    return spark.read.option("sparkwire.read", uuid.uuid4().hex)
 
 
 def check_binary(df: DataFrame, column: str) -> None:

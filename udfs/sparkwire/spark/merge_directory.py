@@ -13,7 +13,7 @@ from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.cdc.merge_versions import DELETED as GONE
 from sparkwire.cdc.merge_versions import ROWS, TRUNCATED, MergeFolder
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
-from sparkwire.spark.frames import quoted, stored_now
+from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import BatchFacts, literal
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
@@ -84,7 +84,7 @@ def _with_stored(
     live = f"NOT {DELETED}" if DELETED in schema.names else "TRUE"
     for part, there in ((ROWS, live), (GONE, "FALSE"), (TRUNCATED, "FALSE")):
         if folder.has_part(version, part):
-            stored = stored_now(spark).schema(own).parquet(folder.shown_part(version, part)).select(*columns)
+            stored = spark.read.schema(own).parquet(folder.shown_part(version, part)).select(*columns)
             steps = steps.unionByName(
                 stored_steps(stored, table, before["table"], there, is_truncate=part == TRUNCATED)
             )

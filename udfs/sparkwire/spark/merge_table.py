@@ -28,7 +28,7 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
-from sparkwire.spark.frames import quoted, stored_now
+from sparkwire.spark.frames import quoted
 from sparkwire.spark.merge_facts import NEW, TableFacts, literal
 from sparkwire.spark.merge_log import OPTION, NewestCommit, size_of
 from sparkwire.spark.merge_types import agreed, aligned, stored_schema
@@ -55,7 +55,9 @@ _HASHED_SIZE: Final = "64MB"
 """the most shuffled data in one partition for a join by hash; Spark expects at least its advisory size of a partition"""
 _FILTERED_SIZE: Final = 32 << 20
 """the least size of a table that MERGE filters by the range of keys [bytes]: to compile a range takes longer than to read less"""
-_NO_TABLE: Final = re.compile(r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND")
+_NO_TABLE: Final = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|PATH_NOT_FOUND|DELTA_(MISSING_DELTA_TABLE|TABLE_NOT_FOUND|SCHEMA_NOT_SET)"
+)
 _PATH: Final = re.compile(r"^(\w+)\.`(.+)`$")
 
 
@@ -72,18 +74,17 @@ class TableTarget(NamedTuple):
         return TableTarget(self.name + _BESIDE)
 
     def exists(self, spark: SparkSession) -> bool:
-        return self.stored_schema(spark) is not None
+        return self.schema(spark) is not None
 
-    def stored_schema(self, spark: SparkSession) -> StructType | None:
+    def schema(self, spark: SparkSession) -> StructType | None:
         """The schema of the table; None if it does not exist.
 
-        On Spark Connect, `Catalog.tableExists` may return what it returned to an earlier stream; see `stored_now`.
+        `Catalog.tableExists` may return an old result: Spark Connect caches it by the number of the call, and the process of each
+        stream numbers its calls from 0.
         """
         try:
-            return stored_now(spark).table(self.name).schema
+            return spark.table(self.name).schema
         except PySparkException as error:
-            if self.name.endswith("`") and "DATA_SOURCE_NOT_FOUND" not in str(error):
-                return None
             if _NO_TABLE.search(str(error)):
                 return None
             raise
@@ -120,7 +121,7 @@ class TableTarget(NamedTuple):
         for field in schema:
             if isinstance(field.dataType, DayTimeIntervalType):
                 raise ValueError(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
-        stored = self.stored_schema(spark)
+        stored = self.schema(spark)
         if stored is None:
             self.create(spark, schema)
             return schema
@@ -234,7 +235,7 @@ def _gone_since(spark: SparkSession, beside: TableTarget, least: Any, order: Dat
 
     For a stream in order there are none, and the table finds that out without reading its files.
     """
-    gone = stored_now(spark).table(beside.name)
+    gone = spark.table(beside.name)
     if isinstance(order, StructType) and least[order[0].name] is not None:  # tables have statistics only of the fields
         first = order[0]
         gone = gone.where(f"{ORDER}.{quoted(first.name)} >= {literal(least[first.name], first.dataType)}")
@@ -271,7 +272,7 @@ def _with_values(
             continue
         if not there:  # it may also lack the new columns
             stored.agree(spark, _beside_schema(schema), [])
-        df = stored_now(spark).table(stored.name)
+        df = spark.table(stored.name)
         live = f"NOT {DELETED}" if DELETED in df.columns else str(there)
         same = ~F.col("of_is_truncate")
         for key, name in zip(table.keys, table.key_names(), strict=True):
