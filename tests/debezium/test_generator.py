@@ -36,13 +36,13 @@ def test_a_connector_may_repeat_more_messages() -> None:
     points = [k for k, line in enumerate(lines) if b'"shop.shopdb.sync_point"' in line]
     again = points[8]
 
-    def found(changed: list[bytes]) -> list[str]:
+    def differing(changed: list[bytes]) -> list[str]:
         return list(differences(stored, {**stored, name: b"".join(changed)}, [REDELIVERED]))
 
-    assert found([*lines[:again], lines[points[5]], *lines[again:]]) == []
-    assert found(lines[:again] + lines[again + 1 :]) == []
-    assert found([*lines[:again], lines[points[10]], *lines[again:]]), "a message of later"
-    assert found(lines[: points[-1]] + lines[points[-1] + 1 :]), "a message less at the end"
+    assert differing([*lines[:again], lines[points[5]], *lines[again:]]) == []
+    assert differing(lines[:again] + lines[again + 1 :]) == []
+    assert differing([*lines[:again], lines[points[10]], *lines[again:]]), "a message of later"
+    assert differing(lines[: points[-1]] + lines[points[-1] + 1 :]), "a message less at the end"
 
 
 def change(files: dict[str, bytes], variant: str, changed: Any) -> None:

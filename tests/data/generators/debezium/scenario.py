@@ -7,7 +7,8 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
@@ -55,7 +56,7 @@ class Messages:
         return {line["topic"]: line["offset"] + 1 for line in self.look()}
 
 
-class Again(NamedTuple):
+class Redelivery(NamedTuple):
     """A connector crashes after one point, and a new one continues from the offsets of an earlier point."""
 
     connector: str
@@ -85,7 +86,7 @@ class Database(NamedTuple):
     """prints its tables, as lines of truth"""
     artifacts: tuple[str, ...] = ()
     """those of its connector, in addition to PostgreSQL's"""
-    again: Again | None = None
+    redelivery: Redelivery | None = None
     """what a connector sends again"""
 
 
@@ -96,11 +97,8 @@ def run(place: Path, database: Database) -> None:
     (place / "truth").mkdir()
     variants = database.variants
     database.execute(before)
-    files = [str(connector(place, name, database.settings(name))) for name in variants]
-    program = Path(__file__).with_name("Messages.java")
-    jars = [jar(coordinates, place) for coordinates in _CONVERTER]
-    arguments = [str(place), *files]
-    with running_engine(program, arguments, place, _AVRO, *database.artifacts, jars=jars) as engine:
+    files = [connector(place, name, database.settings(name)) for name in variants]
+    with _engine(place, database, files) as engine:
         written = {
             variant: Messages(place / f"messages.{variant}.jsonl") for own in variants.values() for variant in own
         }
@@ -115,25 +113,35 @@ def run(place: Path, database: Database) -> None:
             lines = [point | {"next_offsets": offsets}, *database.tables()]
             text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             (place / "truth" / f"point{int(number):02}.jsonl").write_text(text, "utf-8")
-            if database.again and int(number) == database.again.offsets_of:
-                for file in place.glob(f"{database.again.connector}.*"):
-                    shutil.copy(file, place / f"again{file.suffix}")
-    if database.again:
-        _send_again(place, database, database.again, _is_point(int(number)))
+            if database.redelivery and int(number) == database.redelivery.offsets_of:
+                for file in place.glob(f"{database.redelivery.connector}.*"):
+                    shutil.copy(file, place / f"redelivery{file.suffix}")
+    if database.redelivery:
+        _redeliver(place, database, database.redelivery, _is_point(int(number)))
 
 
-def _send_again(place: Path, database: Database, again: Again, is_end: Callable[[str, dict[str, Any]], bool]) -> None:
+def _engine(place: Path, database: Database, files: Sequence[Path]) -> AbstractContextManager[Popen[bytes]]:
+    """The engine with a connector for each file of properties."""
+    program = Path(__file__).with_name("Messages.java")
+    jars = [jar(coordinates, place) for coordinates in _CONVERTER]
+    return running_engine(program, [str(place), *map(str, files)], place, _AVRO, *database.artifacts, jars=jars)
+
+
+def _redeliver(
+    place: Path, database: Database, redelivery: Redelivery, is_end: Callable[[str, dict[str, Any]], bool]
+) -> None:
     """Run the new connector. Its messages get the offsets after those of the old one."""
-    files = {str(file): str(place / f"again{file.suffix}") for file in place.glob(f"{again.connector}.*")}
-    old_settings = {name: files.get(value, value) for name, value in database.settings(again.connector).items()}
-    file = connector(place, "again", {"name": again.connector, **old_settings, **again.settings})
-    sent = Messages(place / f"messages.{again.result}.jsonl")
-    program, jars = Path(__file__).with_name("Messages.java"), [jar(coordinates, place) for coordinates in _CONVERTER]
-    with running_engine(program, [str(place), str(file)], place, _AVRO, *database.artifacts, jars=jars) as engine:
+    files = {str(file): str(place / f"redelivery{file.suffix}") for file in place.glob(f"{redelivery.connector}.*")}
+    old_settings = {name: files.get(value, value) for name, value in database.settings(redelivery.connector).items()}
+    file = connector(place, "redelivery", {"name": redelivery.connector, **old_settings, **redelivery.settings})
+    sent = Messages(place / f"messages.{redelivery.result}.jsonl")
+    with _engine(place, database, [file]) as engine:
         _settle(engine, place, [sent], [sent], is_end, _QUIET)
-    point = json.loads((place / "truth" / f"point{again.crash_after:02}.jsonl").read_text("utf-8").partition("\n")[0])
-    ends = point["next_offsets"][again.variant]
-    old = Messages(place / f"messages.{again.variant}.jsonl").look()
+    point = json.loads(
+        (place / "truth" / f"point{redelivery.crash_after:02}.jsonl").read_text("utf-8").partition("\n")[0]
+    )
+    ends = point["next_offsets"][redelivery.variant]
+    old = Messages(place / f"messages.{redelivery.variant}.jsonl").look()
     lines = [line for line in old if line["offset"] < ends.get(line["topic"], 0)]
     lines += [line | {"offset": line["offset"] + ends.get(line["topic"], 0)} for line in sent.look()]
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
@@ -145,7 +153,7 @@ def compared(name: str, database: Database, place: Path) -> Compared:
     made = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.json*")}
     messages = sum(text.count(b"\n") for file, text in made.items() if file.startswith("messages."))
     names = [variant for own in database.variants.values() for variant in own]
-    names += [database.again.result] if database.again else []
+    names += [database.redelivery.result] if database.redelivery else []
     found = list(differences(golden.files(name), made, names))
     return Compared(messages, f"messages of {name} written again", found)
 

@@ -13,7 +13,7 @@ import pytest
 from tests.data.generators.comparison import Compared
 from tests.data.generators.debezium.scenario import Database, compared, run
 from tests.data.generators.debezium_mariadb.truth import tables
-from tests.data.generators.debezium_mariadb.variants import AGAIN, VARIANTS, settings
+from tests.data.generators.debezium_mariadb.variants import REDELIVERY, VARIANTS, settings
 from tests.integration.capture import DEBEZIUM
 from tests.integration.mariadb import MISSING, programs_of_mariadb, running_mariadb
 
@@ -35,6 +35,6 @@ def make(place: Path) -> Iterator[Compared]:
         def settings_of(connector: str) -> dict[str, str]:
             return settings(connector, server.port, place)
 
-        scenario = Database(SCENARIO, VARIANTS, settings_of, execute, lambda: tables(database), ARTIFACTS, AGAIN)
+        scenario = Database(SCENARIO, VARIANTS, settings_of, execute, lambda: tables(database), ARTIFACTS, REDELIVERY)
         run(place, scenario)
     yield compared("mariadb", scenario, place)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.data.generators.debezium.comparison import REDELIVERED
-from tests.data.generators.debezium.scenario import Again
+from tests.data.generators.debezium.scenario import Redelivery
 from tests.data.generators.debezium.variants import variants
 from tests.integration.mariadb import USER
 
 VARIANTS = variants("op,table,source.file,source.pos,source.ts_ms")
 """the variants by connector"""
-AGAIN = Again(
+REDELIVERY = Redelivery(
     connector="a",
     variant="json",
     offsets_of=5,
