@@ -102,10 +102,25 @@ def main(kind: str, directory: str, interface: str = "classic") -> None:
     spark.sql("CREATE DATABASE IF NOT EXISTS shop")
     stream(spark, directory)
     streams_and_batches(spark, directory)
-    if interface == "classic":
+    if interface == "connect":
+        looked_up(spark)
+    else:
         batches(spark)
         special_cases(spark, kind, directory)
     spark.stop()
+
+
+def looked_up(spark: SparkSession) -> None:
+    """Another process of the session looks up a table that exists by now. Each process numbers its calls from 0."""
+    from pyspark.sql.connect.plan import LogicalPlan
+
+    exists = []
+    for create in (False, True):
+        if create:
+            spark.range(1).writeTo("shop.created").using("delta").create()
+        LogicalPlan._nextPlanId = 1_000_000
+        exists.append(merge_table.TableTarget("shop.created").exists(spark))
+    print(json.dumps(["looked up", exists]), flush=True)
 
 
 def batches(spark: SparkSession) -> None:

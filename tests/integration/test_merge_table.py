@@ -71,4 +71,4 @@ def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Packa
 def test_merge_on_spark_connect(tmp_path: Path) -> None:
     said = run_python(DELTA, "-m", "tests.integration.merge_table", "delta", str(tmp_path), "connect")
     document = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
-    assert document == STREAMS
+    assert document == [*STREAMS, ["looked up", [False, True]]]

@@ -79,11 +79,11 @@ class TableTarget(NamedTuple):
     def schema(self, spark: SparkSession) -> StructType | None:
         """The schema of the table; None if it does not exist.
 
-        `Catalog.tableExists` may return an old result: Spark Connect caches it by the number of the call, and the process of each
-        stream numbers its calls from 0.
+        Spark Connect caches that a table does not exist, by the content and the number of the call. The process of each stream
+        numbers its calls from 0. An option makes the call unique. `Catalog.tableExists` has no options.
         """
         try:
-            return spark.table(self.name).schema
+            return spark.read.option("sparkwire.call", uuid.uuid4().hex).table(self.name).schema
         except PySparkException as error:
             if _NO_TABLE.search(str(error)):
                 return None
