@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from benchmarks.timing import interleave
-from sparkwire.spark import merge_table
-from sparkwire.spark.merge_log import NewestCommit
+from sparkwire.spark.changes import merge_table
+from sparkwire.spark.changes.merge_log import NewestCommit
 from tests.integration.merge_table import DELTA
 
 CHANGES, KEYS, ROUNDS = 100_000, 250_000, 5

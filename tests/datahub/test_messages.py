@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.core.json_values import documents
 from sparkwire.datahub.blobs import messages_of
 from sparkwire.datahub.layout import MESSAGE, SLOTS
-from sparkwire.kernels.json_grammar import ABSENT
+from sparkwire.json.grammar import ABSENT
+from sparkwire.json.values import documents
 from tests.support import datahub_cases, datahub_messages
 from tests.support.arrow import ask, plain
 from tests.support.guard import guarded_column

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.core.column import binary_of
-from sparkwire.core.json_values import Documents, documents, integers
 from sparkwire.datahub.layout import MESSAGE
+from sparkwire.json.grammar import ABSENT, OBJECT
+from sparkwire.json.scan import Paths, tree_of
+from sparkwire.json.values import Documents, documents, integers
 from sparkwire.kernels import CHECKED
-from sparkwire.kernels.json_grammar import ABSENT, OBJECT
-from sparkwire.kernels.json_scan import Paths, tree_of
 from tests.support import datahub_cases, datahub_messages
 from tests.support.arrow import ask
 from tests.support.child import run_python

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.errors import WriteConflictError
-from sparkwire.spark import merge_table
+from sparkwire.spark.changes import merge_table
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 
 DELTA = {

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.cdc.merge_versions import MergeFolder
+from sparkwire.changes.merge_versions import MergeFolder
 from sparkwire.errors import WriteConflictError
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkwire.spark.merge_log import NewestCommit, _greatest
+from sparkwire.spark.changes.merge_log import NewestCommit, _greatest
 
 PARTS = StructType().add("scn", LongType()).add("file", StringType())
 

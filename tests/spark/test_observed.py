@@ -9,7 +9,7 @@ import pyspark.sql.functions as F
 import pytest
 from pyspark.sql import Observation, SparkSession
 
-from sparkwire.spark import observed
+from sparkwire.spark.changes import observed
 
 
 @pytest.mark.parametrize("count", [0, 10])

@@ -13,6 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+# Imported at once: the first import of a module in `sparkwire.changes` would replace a function of the same name.
+from sparkwire.changes.api import changes, changes_by_table, current, merge, merged
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.diagnosis import Diagnosis
     from sparkwire.catalogue.explanation import Explanation
-    from sparkwire.cdc.api import changes, changes_by_table, current, merge, merged
     from sparkwire.core.function import Function
 
 __all__ = [
@@ -37,7 +39,6 @@ _MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "regist
 _HOMES = {
     "FUNCTIONS": "sparkwire.catalogue",
     "Function": "sparkwire.core.function",
-    **dict.fromkeys(("changes", "changes_by_table", "current", "merge", "merged"), "sparkwire.cdc.api"),
 }
 
 

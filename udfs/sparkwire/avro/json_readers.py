@@ -23,8 +23,8 @@ from sparkwire.avro.targets import Target
 from sparkwire.avro.texts import JsonTexts, text_column
 from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans, masked
-from sparkwire.core.json_columns import base64_of, items_of, joined, number_of, object_of, or_null, string_of
 from sparkwire.errors import ColumnTooLargeError, SchemaError
+from sparkwire.json.columns import base64_of, items_of, joined, number_of, object_of, or_null, string_of
 
 _MAX_TEXT_OF_EMPTY: Final = 1 << 20  # [bytes]
 

@@ -22,8 +22,8 @@ import pyarrow as pa
 from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import empty, primitive
 from sparkwire.databus.scan import Events
+from sparkwire.json.escapes import malformed_size
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8, uint64
-from sparkwire.kernels.json_text import malformed_size
 from sparkwire.kernels.text import magnitude, utf8_step
 
 _BEYOND: Final = 1 << 16  # code points from here on are two surrogates in Java; none of them is a digit

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import Spans, from_codes, primitive
-from sparkwire.core.json_columns import NULL, object_of, string_of_spans
 from sparkwire.databus import layout
 from sparkwire.databus.layout import BYTES_KEY, LONG_KEY, NO_KEY, SCHEMA_KEY
 from sparkwire.databus.parts import (
@@ -34,8 +33,9 @@ from sparkwire.databus.parts import (
     VERSION,
 )
 from sparkwire.databus.scan import Events
+from sparkwire.json.columns import NULL, object_of, string_of_spans
+from sparkwire.json.strings import BASE64_LINES, TEXT
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_strings import BASE64_LINES, TEXT
 
 PLAIN: Final = "JSON_PLAIN_VALUE"
 ENCODINGS: Final = {"JSON": "JSON", PLAIN: PLAIN, "JSON_PLAIN": PLAIN}

@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
-from sparkwire.core import json_values as values
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import from_codes, primitive, struct, timestamps
-from sparkwire.core.json_images import Images, json_text
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.images import keys_text, text_map
 from sparkwire.datahub.layout import OPERATIONS
-from sparkwire.kernels.json_grammar import OBJECT
+from sparkwire.json import values
+from sparkwire.json.grammar import OBJECT
+from sparkwire.json.images import Images, json_text
 
 FIELDS = ColumnTable[BlobColumn]()
 

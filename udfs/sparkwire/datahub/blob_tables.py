@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.core.table_names import Table
 from sparkwire.datahub.blobs import BlobColumn
+from sparkwire.json import values
+from sparkwire.json.grammar import ABSENT
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ABSENT
 
 _RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
 

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
-from sparkwire.core import json_values as values
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, lists, primitive, struct, to_codes
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Distinct, Documents, Values
 from sparkwire.datahub.images import DeclaredTypes
 from sparkwire.datahub.layout import COLUMN, MESSAGE, OPERATIONS, SLOTS
+from sparkwire.json import values
+from sparkwire.json.grammar import ABSENT, OBJECT
+from sparkwire.json.images import Images
+from sparkwire.json.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ABSENT, OBJECT
 
 _OPS: Final = tuple(operation.op for operation in OPERATIONS)
 _NEEDS: Final = {

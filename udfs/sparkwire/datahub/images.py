@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_images
-from sparkwire.core import json_values as values
 from sparkwire.core.column import binary_of, build, empty
-from sparkwire.core.json_images import Images, joined
-from sparkwire.core.json_values import Ranges, Values, by_row
 from sparkwire.datahub.layout import DATE
+from sparkwire.json import images as json_images
+from sparkwire.json import values
+from sparkwire.json.grammar import NULL
+from sparkwire.json.images import Images, joined
+from sparkwire.json.texts import measure_texts, read_integers, write_texts
+from sparkwire.json.values import Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
-from sparkwire.kernels.json_grammar import NULL
-from sparkwire.kernels.json_texts import measure_texts, read_integers, write_texts
 from sparkwire.kernels.times import write_timestamp
 
 _BRACKETS: Final = (ord("["), ord("]"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from sparkwire.kernels.json_scan import paths
+from sparkwire.json.scan import paths
 
 PATHS: Final = {
     "op": "payload.op",

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import argument_error
 from sparkwire.core.column import binary_of, plain_value, strings
-from sparkwire.core.json_columns import NULL, array_of, item_offsets, joined, object_of, string_of
-from sparkwire.core.json_values import Ranges, documents, last_places, numbered
 from sparkwire.datahub.layout import COLUMN, DATE, OPERATIONS, PATHS
+from sparkwire.json.columns import NULL, array_of, item_offsets, joined, object_of, string_of
+from sparkwire.json.values import Ranges, documents, last_places, numbered
 
 _NAME: Final = "to_datahub_blob"
 

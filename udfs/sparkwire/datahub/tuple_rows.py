@@ -20,17 +20,17 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
 from sparkwire.core.column_names import distinct_names
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Codes, Ranges, Values, by_row
 from sparkwire.core.table_names import Table
 from sparkwire.datahub.blob_tables import of_table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
+from sparkwire.json import values
+from sparkwire.json.grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
+from sparkwire.json.images import Images
+from sparkwire.json.values import Codes, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
 
 TUPLE_COLUMNS: Final = {
     "_sequence_id_": "STRING",

@@ -23,9 +23,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct
-from sparkwire.core.json_images import Images
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.layout import (
@@ -50,6 +48,8 @@ from sparkwire.debezium.typed_images import (
     read_images,
     unexpected_map,
 )
+from sparkwire.json import values
+from sparkwire.json.images import Images
 from sparkwire.kernels import Bools, Ints
 
 _ROWS: Final = np.isin(np.arange(-1, len(OPERATION_NAMES)), [-1, INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT])

@@ -10,15 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, lists, maps, primitive, struct
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Values
 from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.meanings import Converted
+from sparkwire.json import values
+from sparkwire.json.grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
+from sparkwire.json.images import Images
+from sparkwire.json.scan import tree_of
+from sparkwire.json.values import Values
 from sparkwire.kernels import Bools
-from sparkwire.kernels.json_grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
-from sparkwire.kernels.json_scan import tree_of
 
 _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 """numbers that JSON does not have; they are strings"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from sparkwire.kernels.json_scan import paths
+from sparkwire.json.scan import paths
 
 POSITION_FIELDS: Final = (
     "sequence",

@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
-from sparkwire.core import json_images
-from sparkwire.core import json_values as values
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import binary_of, from_codes, micros, primitive, timestamps
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Values
 from sparkwire.debezium.layout import OPERATION_NAMES, is_added
 from sparkwire.debezium.scanned_messages import Messages
+from sparkwire.json import images as json_images
+from sparkwire.json import values
+from sparkwire.json.grammar import ESCAPED, STRING
+from sparkwire.json.images import Images
+from sparkwire.json.scan import tree_of
+from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ESCAPED, STRING
-from sparkwire.kernels.json_scan import tree_of
 
 FIELDS = ColumnTable[Messages]()
 

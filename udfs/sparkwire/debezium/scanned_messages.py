@@ -11,11 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
-from sparkwire.core import json_values as values
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, bools_of, to_codes
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Distinct, Documents, Values
 from sparkwire.debezium.layout import (
     DDL,
     DELETE,
@@ -32,9 +29,12 @@ from sparkwire.debezium.layout import (
     WRAPPED,
     is_added,
 )
+from sparkwire.json import values
+from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.images import Images
+from sparkwire.json.scan import Paths
+from sparkwire.json.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
-from sparkwire.kernels.json_scan import Paths
 
 _OPS: Final = tuple(operation.op for operation in OPERATIONS)
 _NEEDS: Final = {

@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.core.json_values import Values
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.connect_types import Type, combined, of_schema, type_of
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.typed_images import Versions
+from sparkwire.json import values
+from sparkwire.json.grammar import NULL
+from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import NULL
 
 DECLARATION: Final = "columns STRING, recency BIGINT"
 """the SQL type of the rows of ``declarations``"""

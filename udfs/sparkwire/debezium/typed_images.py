@@ -12,17 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_values as values
 from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
-from sparkwire.core.json_images import Images
-from sparkwire.core.json_values import Codes, Values
 from sparkwire.debezium import connect_json
 from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.layout import ADDED_NAMES, is_added
 from sparkwire.debezium.meanings import Converted, fitted, meant
+from sparkwire.json import values
+from sparkwire.json.grammar import NULL, OBJECT
+from sparkwire.json.images import Images
+from sparkwire.json.scan import Paths, tree_of
+from sparkwire.json.values import Codes, Values
 from sparkwire.kernels import Bools, Ints
-from sparkwire.kernels.json_grammar import NULL, OBJECT
-from sparkwire.kernels.json_scan import Paths, tree_of
 
 _ENDLESS: Final = {
     "infinity": (

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.core.column import bools_of, maps
-from sparkwire.core.json_columns import item_offsets
 from sparkwire.core.repeated_keys import without_repeats
+from sparkwire.json.columns import item_offsets
 
 
 def decode_headers_map(headers: pa.Array) -> pa.Array:

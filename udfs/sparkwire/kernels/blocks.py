@@ -13,6 +13,7 @@ from sparkwire.kernels.load import Bytes, Int, LoadByte, address
 
 BLOCK = 64  # [bytes] of a mask; the lowest bit is the first byte
 LANES = 16  # [bytes] that a run test reads
+PLAIN = 0x5F  # the width of a range from a space on, see `misfits`
 
 _QUOTE, _BACKSLASH, _ZERO, _U = b'"\\0u'
 
@@ -95,6 +96,24 @@ def _differences(typing_context: Any, data: Any, a: Any, b: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def _misfits(typing_context: Any, data: Any, pos: Any, lowest: Any, widths: Any, place: Any) -> Any:
+    """Which of the ``BLOCK`` bytes at ``pos`` are outside of the ranges at ``place``: the lowest byte of each, and its width.
+
+    A quote or a backslash is never inside of a `PLAIN` range.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        arrays = ((0, args[1]), (2, args[4]), (3, args[4]))
+        chunk, low, width = (_chunk(context, builder, signature.args[k], args[k], at, BLOCK) for k, at in arrays)
+        outside = builder.icmp_unsigned(">", builder.sub(chunk, low), width)
+        marked = builder.or_(_are(_QUOTE)(builder, chunk), _are(_BACKSLASH)(builder, chunk))
+        not_plain = builder.and_(marked, _are(PLAIN)(builder, width))
+        return builder.bitcast(builder.or_(outside, not_plain), ir.IntType(BLOCK))
+
+    return types.uint64(data, types.int64, lowest, widths, types.int64), emit
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def _lowest(typing_context: Any, mask: Any) -> Any:
     """The index of the lowest set bit; ``BLOCK`` if no bit is set."""
 
@@ -105,4 +124,5 @@ def _lowest(typing_context: Any, mask: Any) -> Any:
 
 
 differences: Callable[[Bytes, Int, Int], int] = _differences
+misfits: Callable[[Bytes, Int, Bytes, Bytes, Int], int] = _misfits
 lowest: Callable[[int], int] = _lowest

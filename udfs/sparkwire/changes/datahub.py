@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
-from sparkwire.cdc.change_columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
-from sparkwire.cdc.orders import NUMBER, numbers
+from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
+from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
+from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.core.column import bools_of, primitive, timestamps
 from sparkwire.core.table_names import Table
 from sparkwire.datahub.blob_tables import of_table

@@ -4,7 +4,7 @@ A document is a UTF-8 object; a byte-order mark before it is allowed. A scan end
 that are complete before it. If a key repeats within an object, the last one counts. The scan is not recursive, and nesting is
 unlimited: ``nest`` has one byte for each open bracket within a value that is not selected.
 
-Documents of one column often have the same structure. So a scan compares each with a *template* (`json_template`), and parses
+Documents of one column often have the same structure. So a scan compares each with a *template* (`template.py`), and parses
 only the members that do not fit it. At the beginning of a member, the state of a scan is the position, the open node and the
 values before it. The template has the same for its own members. Members that fit add the template's values, at their own
 positions. The scan passes each member of the template at most once, and in order, so a key that repeats is always parsed.
@@ -23,10 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels import json_grammar
-from sparkwire.kernels.blocks import BLOCK, differences, lowest
-from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_grammar import (
+from sparkwire.json import grammar
+from sparkwire.json.grammar import (
     Kinds,
     behind_mark,
     blank,
@@ -38,7 +36,7 @@ from sparkwire.kernels.json_grammar import (
     string_end,
     unescapes_to,
 )
-from sparkwire.kernels.json_template import (
+from sparkwire.json.template import (
     CHILD,
     CLOSED,
     COUNT,
@@ -61,6 +59,8 @@ from sparkwire.kernels.json_template import (
     note_member,
     template,
 )
+from sparkwire.kernels.blocks import BLOCK, differences, lowest
+from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bools, Bytes, Ints, i64, u8
 from sparkwire.kernels.number import int64, uint64
 
@@ -147,11 +147,11 @@ def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
     tree["parent"] = [places[node[:-1]] for node in nodes]
     tree["first"] = [group[0] if group else 0 for group in children]
     tree["last"] = [group[-1] + 1 if group else 0 for group in children]
-    tree["slot"] = [slots.get(node, json_grammar.NONE) for node in nodes]
+    tree["slot"] = [slots.get(node, grammar.NONE) for node in nodes]
     tree["key_start"] = np.cumsum([0, *map(len, names)])[:-1]
     tree["key_size"] = [len(name) for name in names]
-    tree["key_first"] = [json_grammar.word_of(name[: json_grammar.WORD]) for name in names]
-    tree["key_last"] = [json_grammar.word_of(name[-json_grammar.WORD :]) for name in names]
+    tree["key_first"] = [grammar.word_of(name[: grammar.WORD]) for name in names]
+    tree["key_last"] = [grammar.word_of(name[-grammar.WORD :]) for name in names]
     tree["below_first"] = np.cumsum([0, *map(len, below)])[:-1]
     tree["below_last"] = np.cumsum([*map(len, below)])
     table: list[int] = []
@@ -165,14 +165,12 @@ def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
 
 def _hash_table(children: Sequence[int], mask: int, names: Sequence[bytes]) -> list[int]:
     """Each child at the place of its key's hash, or at the first free one after it."""
-    table = [json_grammar.NONE] * (mask + 1)
+    table = [grammar.NONE] * (mask + 1)
     for child in children:
         name = names[child]
-        first, last = (
-            int.from_bytes(part, "little") for part in (name[: json_grammar.WORD], name[-json_grammar.WORD :])
-        )
+        first, last = (int.from_bytes(part, "little") for part in (name[: grammar.WORD], name[-grammar.WORD :]))
         place = (((first ^ last * _MIX) * _MIX & _ALL) >> _HIGH) & mask
-        while table[place] != json_grammar.NONE:
+        while table[place] != grammar.NONE:
             place = (place + 1) & mask
         table[place] = child
     return table
@@ -186,7 +184,7 @@ def scratch(tree: Paths, longest: int) -> Scratch:
     """Allocate the state for documents of up to ``longest`` bytes."""
     slots = np.zeros((4, tree.slots), np.int64)
     slots[_SIZE] = -1
-    found, columns = np.zeros(tree.slots + 1, np.int64), np.full(tree.slots, json_grammar.NONE)
+    found, columns = np.zeros(tree.slots + 1, np.int64), np.full(tree.slots, grammar.NONE)
     return Scratch(np.empty(longest, np.uint8), slots, found, columns, template(tree.slots, len(tree.nodes), longest))
 
 
@@ -253,15 +251,15 @@ def scan_documents(
             return False
         while known < found[0]:
             for before in range(row):
-                kinds[known, before], sizes[known, before] = json_grammar.ABSENT, -1
+                kinds[known, before], sizes[known, before] = grammar.ABSENT, -1
             known += 1
         for column in range(known):
             c, r, s = uint64(column), uint64(row), uint64(found[uint64(column + 1)])
             kind = slots[_KIND, s]
             kinds[c, r], sizes[c, r] = kind, slots[_SIZE, s]
-            if kind != json_grammar.ABSENT:
+            if kind != grammar.ABSENT:
                 starts[c, r] = begin + slots[_START, s]
-                if kind >= json_grammar.OBJECT:
+                if kind >= grammar.OBJECT:
                     counts[c, r] = slots[_COUNT, s]
     return True
 
@@ -310,23 +308,23 @@ def _scan(
     else:
         _forget_after(scratch, 0)
         pos = blank(data, behind_mark(data, begin, end), end)
-        if pos >= end or u8(data, pos) != json_grammar.LEFT_BRACE:
+        if pos >= end or u8(data, pos) != grammar.LEFT_BRACE:
             return False, marks
         after = blank(data, pos + 1, end)
-        if after < end and u8(data, after) == json_grammar.RIGHT_BRACE:
+        if after < end and u8(data, after) == grammar.RIGHT_BRACE:
             return blank(data, after + 1, end) == end, marks
         pos += 1
     block, ahead = pos - BLOCK, uint64(0)
-    noting, passed, tries = way == _NOTE, json_grammar.NONE, _TRIES if way == _COMPARE else 0
+    noting, passed, tries = way == _NOTE, grammar.NONE, _TRIES if way == _COMPARE else 0
     while True:
-        mark = json_grammar.NONE  # the template's mark here
+        mark = grammar.NONE  # the template's mark here
         if tries > 0:
             mark = passed + 1
             tries -= 1
             while mark < marks and template.marks[NODE, uint64(mark)] != node:
                 mark += 1
             if mark >= marks:
-                mark = json_grammar.NONE
+                mark = grammar.NONE
         if mark >= 0:
             place = template.marks[POSITION, uint64(mark)]
             same = fitting_size(data, pos, end, template, place)
@@ -339,7 +337,7 @@ def _scan(
                 last += 1
             if last > mark:  # but not into an object that is empty here
                 after = blank(data, pos + template.marks[POSITION, uint64(last)] - place, end)
-                last -= after < end and u8(data, after) == json_grammar.RIGHT_BRACE
+                last -= after < end and u8(data, after) == grammar.RIGHT_BRACE
             if last > mark:
                 _add_values(scratch, mark, last, pos - begin - place)
                 skipped = template.marks[POSITION, uint64(last)] - place
@@ -349,7 +347,7 @@ def _scan(
                 block, ahead = pos - BLOCK, uint64(0)
         member = pos - begin
         pos = blank(data, pos, end)
-        if pos >= end or u8(data, pos) != json_grammar.QUOTE:
+        if pos >= end or u8(data, pos) != grammar.QUOTE:
             return False, marks
         start, escaped = pos + 1, False
         pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
@@ -359,7 +357,7 @@ def _scan(
                 return False, marks
             block, ahead = pos + 1 - BLOCK, uint64(0)
         child = _escaped_child(data, start, pos, tree, node) if escaped else _child(data, start, pos, tree, node)
-        slot = json_grammar.NONE
+        slot = grammar.NONE
         if child >= 0:
             slot = nodes[uint64(child)].slot
             if _forget(tree, child, slots) and way == _SKIP:
@@ -371,28 +369,28 @@ def _scan(
         elif mark >= 0 and template.marks[CHILD, uint64(mark)] < 0:
             passed = mark
         pos = blank(data, pos + 1, end)
-        if pos >= end or u8(data, pos) != json_grammar.COLON:
+        if pos >= end or u8(data, pos) != grammar.COLON:
             return False, marks
         pos = blank(data, pos + 1, end)
         if pos >= end:
             return False, marks
         c = u8(data, pos)
-        start, after, kind = pos, pos, json_grammar.ABSENT
-        if c == json_grammar.QUOTE:
-            start, kind = pos + 1, json_grammar.STRING
+        start, after, kind = pos, pos, grammar.ABSENT
+        if c == grammar.QUOTE:
+            start, kind = pos + 1, grammar.STRING
             after, block, ahead = quick_string_end(data, pos, end, block, ahead)
             if after < 0:
                 after, escaped = string_end(data, start, end)
                 if after < 0:
                     return False, marks
                 block, ahead = after + 1 - BLOCK, uint64(0)
-                kind = json_grammar.ESCAPED if escaped else json_grammar.STRING
+                kind = grammar.ESCAPED if escaped else grammar.STRING
             pos = after + 1
-        elif c == json_grammar.LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
+        elif c == grammar.LEFT_BRACE and child >= 0 and nodes[uint64(child)].first < nodes[uint64(child)].last:
             pos = blank(data, pos + 1, end)
             if pos >= end:
                 return False, marks
-            if u8(data, pos) != json_grammar.RIGHT_BRACE:
+            if u8(data, pos) != grammar.RIGHT_BRACE:
                 node = child
                 if slot >= 0:
                     slots[_START, uint64(slot)] = start - begin
@@ -401,12 +399,12 @@ def _scan(
                 pos = start + 1
                 continue
             pos += 1
-            after, kind = pos, json_grammar.OBJECT
-        elif c == json_grammar.LEFT_BRACE or c == json_grammar.LEFT_BRACKET:
+            after, kind = pos, grammar.OBJECT
+        elif c == grammar.LEFT_BRACE or c == grammar.LEFT_BRACKET:
             pos, members, block, ahead = _container_end(data, pos, end, scratch.nest, block, ahead)
             if pos < 0:
                 return False, marks
-            after, kind = pos, json_grammar.OBJECT if c == json_grammar.LEFT_BRACE else json_grammar.ARRAY
+            after, kind = pos, grammar.OBJECT if c == grammar.LEFT_BRACE else grammar.ARRAY
             if slot >= 0:
                 slots[_COUNT, uint64(slot)] = members
         else:
@@ -416,7 +414,7 @@ def _scan(
                 if after < 0 or not delimited(data, after, end):
                     return False, marks
             pos = after
-        if slot >= 0 and (nulls or kind != json_grammar.NULL):
+        if slot >= 0 and (nulls or kind != grammar.NULL):
             s = uint64(slot)
             slots[_START, s], slots[_SIZE, s], slots[_KIND, s] = start - begin, after - start, kind
             if scratch.columns[s] < 0:
@@ -429,20 +427,20 @@ def _scan(
                 return False, marks
             c = u8(data, pos)
             pos += 1
-            if c == json_grammar.COMMA:
+            if c == grammar.COMMA:
                 if way == _SKIP and marks < _MARKS:
                     m = uint64(marks)
                     template.marks[POSITION, m], template.marks[NODE, m] = pos - begin, node
                     marks += 1
                 break
-            if c != json_grammar.RIGHT_BRACE:
+            if c != grammar.RIGHT_BRACE:
                 return False, marks
             if node == 0:
                 return blank(data, pos, end) == end, marks
             slot = nodes[uint64(node)].slot
             if slot >= 0:
                 s = uint64(slot)
-                slots[_SIZE, s], slots[_KIND, s] = pos - begin - slots[_START, s], json_grammar.OBJECT
+                slots[_SIZE, s], slots[_KIND, s] = pos - begin - slots[_START, s], grammar.OBJECT
                 if scratch.columns[s] < 0:
                     _add_column(scratch, slot)
                 if noting:
@@ -460,7 +458,7 @@ def _add_values(scratch: Scratch, mark: int, last: int, shift: int) -> None:
         if kind == OPENED:
             slots[_START, s] = events[START, e] + shift
         elif kind == CLOSED:
-            slots[_SIZE, s], slots[_KIND, s] = events[START, e] + shift - slots[_START, s], json_grammar.OBJECT
+            slots[_SIZE, s], slots[_KIND, s] = events[START, e] + shift - slots[_START, s], grammar.OBJECT
         else:
             slots[_START, s], slots[_SIZE, s] = events[START, e] + shift, events[SIZE, e]
             slots[_KIND, s], slots[_COUNT, s] = kind, events[COUNT, e]
@@ -481,7 +479,7 @@ def _forget_after(scratch: Scratch, place: int) -> None:
     for column in range(scratch.found[0]):
         s = uint64(scratch.found[uint64(column + 1)])
         if slots[_START, s] + slots[_SIZE, s] > place:
-            slots[_SIZE, s], slots[_KIND, s] = -1, json_grammar.ABSENT
+            slots[_SIZE, s], slots[_KIND, s] = -1, grammar.ABSENT
 
 
 @kernel
@@ -490,8 +488,8 @@ def _forget(tree: Paths, node: int, slots: Ints) -> bool:
     again = False
     for i in range(tree.nodes[uint64(node)].below_first, tree.nodes[uint64(node)].below_last):
         s = uint64(tree.below[uint64(i)])
-        if slots[_KIND, s] != json_grammar.ABSENT:
-            slots[_SIZE, s], slots[_KIND, s] = -1, json_grammar.ABSENT
+        if slots[_KIND, s] != grammar.ABSENT:
+            slots[_SIZE, s], slots[_KIND, s] = -1, grammar.ABSENT
             again = True
     return again
 
@@ -501,7 +499,7 @@ def _child(data: Bytes, start: int, end: int, tree: Paths, node: int) -> int:
     """The child of ``node`` with this key; -1 if none."""
     n, size = uint64(node), end - start
     first = first_word(data, start, size)
-    last = i64(data, end - json_grammar.WORD, True) if size > json_grammar.WORD else first
+    last = i64(data, end - grammar.WORD, True) if size > grammar.WORD else first
     place = int64((uint64(first) ^ uint64(last) * uint64(_MIX)) * uint64(_MIX) >> uint64(_HIGH))
     while True:
         child = int64(tree.table[uint64(tree.nodes[n].table_start + (place & tree.nodes[n].table_mask))])
@@ -515,7 +513,7 @@ def _has_key(data: Bytes, start: int, size: int, first: int, last: int, tree: Pa
     c = uint64(child)
     if tree.nodes[c].key_first != first or tree.nodes[c].key_last != last or tree.nodes[c].key_size != size:
         return False
-    at, same, rest = tree.nodes[c].key_start, json_grammar.WORD, size - json_grammar.WORD
+    at, same, rest = tree.nodes[c].key_start, grammar.WORD, size - grammar.WORD
     while same < rest and u8(data, start + same) == tree.keys[uint64(at + same)]:
         same += 1
     return same >= rest
@@ -528,7 +526,7 @@ def _escaped_child(data: Bytes, start: int, end: int, tree: Paths, node: int) ->
         c = uint64(child)
         if unescapes_to(data, start, end, tree.keys, nodes[c].key_start, nodes[c].key_size):
             return child
-    return json_grammar.NONE
+    return grammar.NONE
 
 
 @kernel
@@ -536,11 +534,11 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
     """The position after the object or array at ``pos``, -1 if corrupt; its number of members; ``block`` and ``ahead`` there."""
     bracket, depth, members = int64(u8(data, pos)), 0, 1  # innermost open bracket; the outer ones are nest[:depth]
     pos = blank(data, pos + 1, end)
-    if pos < end and u8(data, pos) == bracket + json_grammar.TO_RIGHT:
+    if pos < end and u8(data, pos) == bracket + grammar.TO_RIGHT:
         return pos + 1, 0, block, ahead
     while True:
-        if bracket == json_grammar.LEFT_BRACE:
-            if pos >= end or u8(data, pos) != json_grammar.QUOTE:
+        if bracket == grammar.LEFT_BRACE:
+            if pos >= end or u8(data, pos) != grammar.QUOTE:
                 break
             start = pos + 1
             pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
@@ -550,13 +548,13 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
                     break
                 block, ahead = pos + 1 - BLOCK, uint64(0)
             pos = blank(data, pos + 1, end)
-            if pos >= end or u8(data, pos) != json_grammar.COLON:
+            if pos >= end or u8(data, pos) != grammar.COLON:
                 break
             pos = blank(data, pos + 1, end)
         if pos >= end:
             break
         c = int64(u8(data, pos))
-        if c == json_grammar.QUOTE:
+        if c == grammar.QUOTE:
             start = pos + 1
             pos, block, ahead = quick_string_end(data, pos, end, block, ahead)
             if pos < 0:
@@ -565,11 +563,11 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
                     break
                 block, ahead = pos + 1 - BLOCK, uint64(0)
             pos += 1
-        elif c == json_grammar.LEFT_BRACE or c == json_grammar.LEFT_BRACKET:
+        elif c == grammar.LEFT_BRACE or c == grammar.LEFT_BRACKET:
             pos = blank(data, pos + 1, end)
             if pos >= end:
                 break
-            if u8(data, pos) != c + json_grammar.TO_RIGHT:
+            if u8(data, pos) != c + grammar.TO_RIGHT:
                 nest[uint64(depth)] = bracket
                 bracket = c
                 depth += 1
@@ -584,17 +582,17 @@ def _container_end(data: Bytes, pos: int, end: int, nest: Bytes, block: int, ahe
             pos = after
         while True:
             pos = blank(data, pos, end)
-            c = int64(u8(data, pos)) if pos < end else json_grammar.NONE
+            c = int64(u8(data, pos)) if pos < end else grammar.NONE
             pos += 1
-            if c != bracket + json_grammar.TO_RIGHT or depth == 0:
+            if c != bracket + grammar.TO_RIGHT or depth == 0:
                 break
             depth -= 1
             bracket = int64(nest[uint64(depth)])
-        if c == json_grammar.COMMA:
+        if c == grammar.COMMA:
             members += depth == 0
             pos = blank(data, pos, end)
-        elif c == bracket + json_grammar.TO_RIGHT:
+        elif c == bracket + grammar.TO_RIGHT:
             return pos, members, block, ahead
         else:
             break
-    return json_grammar.NONE, 0, block, ahead
+    return grammar.NONE, 0, block, ahead

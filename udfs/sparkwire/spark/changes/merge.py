@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from sparkwire.cdc.change_columns import BEFORE, UNAVAILABLE
+from sparkwire.changes.columns import BEFORE, UNAVAILABLE
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.storage import place_of
-from sparkwire.spark.current import ChangedTable
-from sparkwire.spark.merge_directory import merge_into_directory, merged_directory
-from sparkwire.spark.merge_table import TableTarget, merge_into_table
+from sparkwire.spark.changes.current import ChangedTable
+from sparkwire.spark.changes.merge_directory import merge_into_directory, merged_directory
+from sparkwire.spark.changes.merge_table import TableTarget, merge_into_table
 
 _DELETES: Final = ("remove", "keep")
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
-from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
-from sparkwire.cdc.change_columns import DELETE, READ
+from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
+from sparkwire.changes.columns import DELETE, READ
 from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.change_rows import POSITION, MessageSide, changes_of, key_rows, row_schema

@@ -22,8 +22,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql.types import ArrayType, StringType, StructType
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.cdc.arrivals import settle
-from sparkwire.cdc.change_columns import (
+from sparkwire.changes.arrivals import settle
+from sparkwire.changes.columns import (
     BEFORE,
     ERROR,
     KEYS,
@@ -41,7 +41,7 @@ from sparkwire.cdc.change_columns import (
     check_keys,
     table_columns,
 )  # fmt: skip
-from sparkwire.cdc.orders import as_order
+from sparkwire.changes.orders import as_order
 from sparkwire.spark.frames import quoted
 
 _NAMES: Final = ArrayType(StringType())

@@ -24,8 +24,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
-from sparkwire.spark.current import ChangedTable
+from sparkwire.changes.columns import DELETED, ORDER, TIME
+from sparkwire.spark.changes.current import ChangedTable
 from sparkwire.spark.frames import quoted
 
 _INTEGERS: Final = (ByteType, ShortType, IntegerType, LongType)

@@ -88,7 +88,7 @@ def changes(
     >>> orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key", headers="headers")
     >>> sparkwire.current(orders)
     """
-    from sparkwire.spark import changes as spark_changes
+    from sparkwire.spark.changes import changes as spark_changes
 
     given = (keys,) if isinstance(keys, str) else None if keys is None else tuple(keys)
     request = spark_changes.Request(
@@ -120,7 +120,7 @@ def changes_by_table(
     >>> tables = sparkwire.changes_by_table(messages, format="datahub")
     >>> sparkwire.current(tables["shop.orders"])
     """
-    from sparkwire.spark import changes as spark_changes
+    from sparkwire.spark.changes import changes as spark_changes
 
     names = ("headers", "schemas", "wire_format")
     read = {name: options[name] for name in names if name in options}
@@ -164,7 +164,7 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     >>> orders = sparkwire.changes(events, "event", format="databus", table="com.shop.Orders", schemas="/schemas")
     >>> sparkwire.current(orders, as_of=datetime(2024, 1, 31)).count()
     """
-    from sparkwire.spark.current import current
+    from sparkwire.spark.changes.current import current
 
     return current(changes, keys, as_of)
 
@@ -221,7 +221,7 @@ def merge(
     >>> sparkwire.merge(changes, "/lake/orders", checkpoint="/lake/orders.checkpoint", trigger={"availableNow": True})
     >>> sparkwire.merge(changes, "lake.shop.orders", deletes="keep")
     """
-    from sparkwire.spark.merge import merge
+    from sparkwire.spark.changes.merge import merge
 
     query: StreamingQuery | None = merge(changes, target, keys, checkpoint, trigger, deletes)
     return query
@@ -234,6 +234,6 @@ def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
     --------
     >>> sparkwire.merged(spark, "/lake/orders").where("amount > 100")
     """
-    from sparkwire.spark.merge import merged
+    from sparkwire.spark.changes.merge import merged
 
     return merged(spark, target)

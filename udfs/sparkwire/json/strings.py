@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from sparkwire.json.escapes import write_java_text
 from sparkwire.kernels.base64 import write_base64, write_base64_lines
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_text import write_java_text
 from sparkwire.kernels.load import Bytes, Ints, store_u8
 from sparkwire.kernels.number import int64
 

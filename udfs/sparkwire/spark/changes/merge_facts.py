@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 )
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.cdc.change_columns import ORDER, TWO_TABLES
-from sparkwire.spark.current import ChangedTable, lacks_values
+from sparkwire.changes.columns import ORDER, TWO_TABLES
+from sparkwire.spark.changes.current import ChangedTable, lacks_values
 from sparkwire.spark.frames import quoted
 
 NEW: Final = "(NOT live AND (known_at IS NULL OR known_at < at))"

@@ -11,11 +11,11 @@ import pytest
 
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
-from sparkwire.cdc.change_columns import LIVE
-from sparkwire.cdc.databus_changes import DatabusSource, databus_changes, keys_in_schema
-from sparkwire.cdc.datahub_changes import datahub_changes, primary_keys
-from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes
-from sparkwire.cdc.orders import NUMBER, numbers
+from sparkwire.changes.columns import LIVE
+from sparkwire.changes.databus import DatabusSource, databus_changes, keys_in_schema
+from sparkwire.changes.datahub import datahub_changes, primary_keys
+from sparkwire.changes.debezium import DebeziumTable, debezium_changes
+from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
 from sparkwire.debezium.change_rows import json_side

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from sparkwire.avro.typed_rows import RowsReader
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
-from sparkwire.cdc.change_batches import ChangeBatch, change_schema, names_column
-from sparkwire.cdc.change_columns import DELETE, UPSERT
+from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
+from sparkwire.changes.columns import DELETE, UPSERT
 from sparkwire.core.column import bools_of
 from sparkwire.databus.event_payloads import of_events, result_of
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.cdc.change_columns import (
+from sparkwire.changes.columns import (
     BEFORE,
     DOCS,
     ERROR,

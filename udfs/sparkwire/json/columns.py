@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.core.column import Binary, Spans, binary_of, build, checked_total, empty, spans_of
+from sparkwire.json.strings import BASE64, TEXT, measure_strings, write_strings
 from sparkwire.kernels.gather import join_rows, texts_of
-from sparkwire.kernels.json_strings import BASE64, TEXT, measure_strings, write_strings
 from sparkwire.kernels.slots import table_of
 
 NULL = "null"

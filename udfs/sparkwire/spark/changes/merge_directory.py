@@ -9,13 +9,13 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
-from sparkwire.cdc.merge_versions import DELETED as GONE
-from sparkwire.cdc.merge_versions import ROWS, TRUNCATED, MergeFolder
-from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
+from sparkwire.changes.columns import DELETED, ORDER, TIME
+from sparkwire.changes.merge_versions import DELETED as GONE
+from sparkwire.changes.merge_versions import ROWS, TRUNCATED, MergeFolder
+from sparkwire.spark.changes.current import ChangedTable, events, latest, stored_steps, with_history
+from sparkwire.spark.changes.merge_facts import BatchFacts, literal
+from sparkwire.spark.changes.merge_types import agreed, aligned, stored_schema
 from sparkwire.spark.frames import quoted
-from sparkwire.spark.merge_facts import BatchFacts, literal
-from sparkwire.spark.merge_types import agreed, aligned, stored_schema
 
 
 def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, keep: bool) -> None:

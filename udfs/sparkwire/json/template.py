@@ -11,19 +11,15 @@ nodes of its tree. The scan parses a member that does not fit, and compares agai
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from sparkwire.kernels import json_grammar
-from sparkwire.kernels.blocks import BLOCK, lowest
+from sparkwire.json import grammar
+from sparkwire.json.grammar import blank, string_end
+from sparkwire.kernels.blocks import BLOCK, PLAIN, lowest, misfits
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_grammar import blank, string_end
-from sparkwire.kernels.load import Bytes, Int, Ints, address, u8
+from sparkwire.kernels.load import Bytes, Ints, u8
 from sparkwire.kernels.number import int64, uint64
 
 MARKS = 256
@@ -35,7 +31,6 @@ SLOT, START, SIZE, KIND, COUNT = range(5)
 OPENED, CLOSED = -1, -2
 TOTAL_MARKS, TOTAL_EVENTS, LENGTH, PARSED = range(4)
 """Of the state: the numbers of marks and events, the document's size [bytes], and the bytes that the last scan parsed"""
-_PLAIN = 0x5F  # from a space on
 _WORD = 6  # the largest size of an escape [bytes]
 
 
@@ -61,35 +56,6 @@ def template(slots: int, nodes: int, longest: int) -> Template:
     return Template(marks, events, np.empty(nodes, np.int64), np.zeros(4, np.int64), characters[0], characters[1])
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _misfits(typing_context: Any, data: Any, pos: Any, lowest: Any, widths: Any, place: Any) -> Any:
-    """Which of the ``BLOCK`` bytes at ``pos`` do not fit the template at ``place``."""
-
-    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        vector = ir.VectorType(ir.IntType(8), BLOCK)
-
-        def load(index: int, at: Any) -> Any:
-            pointer = address(context, builder, signature.args[index], args[index], at, ir.IntType(64)(BLOCK))
-            return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=1)
-
-        def every(byte: int) -> Any:
-            return ir.Constant(vector, [byte] * BLOCK)
-
-        chunk, low, width = load(0, args[1]), load(2, args[4]), load(3, args[4])
-        outside = builder.icmp_unsigned(">", builder.sub(chunk, low), width)
-        marked = builder.or_(
-            builder.icmp_unsigned("==", chunk, every(json_grammar.QUOTE)),
-            builder.icmp_unsigned("==", chunk, every(json_grammar.BACKSLASH)),
-        )
-        not_plain = builder.and_(marked, builder.icmp_unsigned("==", width, every(_PLAIN)))
-        return builder.bitcast(builder.or_(outside, not_plain), ir.IntType(BLOCK))
-
-    return types.uint64(data, types.int64, lowest, widths, types.int64), emit
-
-
-misfits: Callable[[Bytes, Int, Bytes, Bytes, Int], int] = _misfits
-
-
 @kernel
 def fitting_size(data: Bytes, pos: int, end: int, template: Template, place: int) -> int:
     """The number of bytes from ``pos`` on that fit the template from ``place`` on. Near the end of the data it may be less."""
@@ -106,7 +72,7 @@ def fitting_size(data: Bytes, pos: int, end: int, template: Template, place: int
 def begin_notes(template: Template) -> None:
     """Forget the template, and make room for notes."""
     template.state[TOTAL_MARKS] = template.state[TOTAL_EVENTS] = template.state[LENGTH] = 0
-    template.places[:] = json_grammar.NONE
+    template.places[:] = grammar.NONE
 
 
 @kernel
@@ -151,13 +117,13 @@ def end_notes(data: Bytes, begin: int, end: int, template: Template) -> None:
     pos = begin
     while pos < end:
         c = u8(data, pos)
-        if c == json_grammar.QUOTE:
+        if c == grammar.QUOTE:
             start = pos + 1
             close, _ = string_end(data, start, end)
             pos = blank(data, close + 1, end)
-            if pos >= end or u8(data, pos) != json_grammar.COLON:
+            if pos >= end or u8(data, pos) != grammar.COLON:
                 _free_characters(data, start, close, begin, template)
-        elif c == json_grammar.MINUS or json_grammar.ZERO <= c <= json_grammar.NINE:
+        elif c == grammar.MINUS or grammar.ZERO <= c <= grammar.NINE:
             pos = _free_digits(data, pos, end, begin, template)
         else:
             pos += 1
@@ -168,11 +134,11 @@ def _free_characters(data: Bytes, pos: int, end: int, begin: int, template: Temp
     """Let the plain characters of a text become other ones."""
     while pos < end:
         c = u8(data, pos)
-        if c == json_grammar.BACKSLASH:
+        if c == grammar.BACKSLASH:
             pos += _WORD if u8(data, pos + 1) == 0x75 else 2
             continue
         if c < 0x80:
-            template.lowest[uint64(pos - begin)], template.widths[uint64(pos - begin)] = 0x20, _PLAIN
+            template.lowest[uint64(pos - begin)], template.widths[uint64(pos - begin)] = 0x20, PLAIN
         pos += 1
 
 
@@ -182,13 +148,13 @@ def _free_digits(data: Bytes, pos: int, end: int, begin: int, template: Template
     first = True
     while pos < end:
         c = u8(data, pos)
-        if json_grammar.ZERO <= c <= json_grammar.NINE:
-            several = first and pos + 1 < end and json_grammar.ZERO <= u8(data, pos + 1) <= json_grammar.NINE
-            low = json_grammar.ZERO + 1 if several else json_grammar.ZERO
+        if grammar.ZERO <= c <= grammar.NINE:
+            several = first and pos + 1 < end and grammar.ZERO <= u8(data, pos + 1) <= grammar.NINE
+            low = grammar.ZERO + 1 if several else grammar.ZERO
             template.lowest[uint64(pos - begin)] = low
-            template.widths[uint64(pos - begin)] = json_grammar.NINE - low
+            template.widths[uint64(pos - begin)] = grammar.NINE - low
             first = False
-        elif not (c == json_grammar.DOT or c == json_grammar.MINUS or c == json_grammar.PLUS or (c | 0x20) == 0x65):
+        elif not (c == grammar.DOT or c == grammar.MINUS or c == grammar.PLUS or (c | 0x20) == 0x65):
             break
         pos += 1
     return int64(pos)

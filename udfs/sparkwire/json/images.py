@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core import json_values as values
 from sparkwire.core.column import build, empty, maps, primitive
-from sparkwire.core.json_values import Listed, Ranges, Values, by_row
+from sparkwire.json import values
+from sparkwire.json.grammar import ESCAPED, OBJECT, STRING
+from sparkwire.json.members import MANY, mark_repeats
+from sparkwire.json.texts import join_lists
+from sparkwire.json.values import Listed, Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints
-from sparkwire.kernels.json_grammar import ESCAPED, OBJECT, STRING
-from sparkwire.kernels.json_members import MANY, mark_repeats
-from sparkwire.kernels.json_texts import join_lists
 
 _BRACES: Final = (ord("{"), ord("}"))
 

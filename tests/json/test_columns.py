@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.core.json_columns import array_of, base64_of, items_of, joined, number_of, object_of, string_of
+from sparkwire.json.columns import array_of, base64_of, items_of, joined, number_of, object_of, string_of
 
 VALUES = ("a", None, 'é€😀"\\\n', "")
 

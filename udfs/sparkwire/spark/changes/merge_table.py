@@ -25,14 +25,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BooleanType, DataType, DayTimeIntervalType, StructField, StructType
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.cdc.change_columns import DELETED, ORDER, TIME
+from sparkwire.changes.columns import DELETED, ORDER, TIME
 from sparkwire.errors import WriteConflictError
-from sparkwire.spark.current import ChangedTable, events, latest, stored_steps, with_history
+from sparkwire.spark.changes.current import ChangedTable, events, latest, stored_steps, with_history
+from sparkwire.spark.changes.merge_facts import NEW, TableFacts, literal
+from sparkwire.spark.changes.merge_log import OPTION, NewestCommit, size_of
+from sparkwire.spark.changes.merge_types import agreed, aligned, stored_schema
+from sparkwire.spark.changes.observed import stored_with
 from sparkwire.spark.frames import quoted
-from sparkwire.spark.merge_facts import NEW, TableFacts, literal
-from sparkwire.spark.merge_log import OPTION, NewestCommit, size_of
-from sparkwire.spark.merge_types import agreed, aligned, stored_schema
-from sparkwire.spark.observed import stored_with
 from sparkwire.spark.settings import changed_settings
 
 _BESIDE: Final = "__deleted"

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels import json_grammar
+from sparkwire.json import grammar
+from sparkwire.json.escapes import ascii_size, write_ascii
+from sparkwire.json.grammar import Kinds, character_at
 from sparkwire.kernels.blocks import BLOCK, backslashes, letters_u, lowest
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_grammar import Kinds, character_at
-from sparkwire.kernels.json_text import ascii_size, write_ascii
 from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8, u8
 from sparkwire.kernels.number import int64, uint64
 
@@ -25,21 +25,21 @@ _LOW_NIBBLES = uint64(0x0F0F0F0F0F0F0F0F)
 def measure_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Measure each value's text [bytes]: a string with its escapes decoded, any other value as written; -1 for NULL."""
     for i in range(kinds.size):
-        if kinds[i] == json_grammar.ESCAPED:
+        if kinds[i] == grammar.ESCAPED:
             out[i] = text_size(data, starts[i], sizes[i])
         else:
-            out[i] = sizes[i] if kinds[i] > json_grammar.NULL else -1
+            out[i] = sizes[i] if kinds[i] > grammar.NULL else -1
 
 
 @kernel
 def write_texts(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offsets: NDArray[Any], out: Bytes) -> None:
     """Write the texts that ``measure_texts`` measured."""
     for i in range(kinds.size):
-        if kinds[i] == json_grammar.ESCAPED:
+        if kinds[i] == grammar.ESCAPED:
             write_text_value(out, int64(offsets[i]), data, starts[i], sizes[i])
-        elif kinds[i] > json_grammar.NULL:
+        elif kinds[i] > grammar.NULL:
             copy(out, int64(offsets[i]), data, starts[i], sizes[i])
-            if kinds[i] == json_grammar.OBJECT or kinds[i] == json_grammar.ARRAY:
+            if kinds[i] == grammar.OBJECT or kinds[i] == grammar.ARRAY:
                 _mend(out, int64(offsets[i]), int64(offsets[i]) + sizes[i])
 
 
@@ -48,7 +48,7 @@ def text_size(data: Bytes, start: int, size: int) -> int:
     """The size of a valid string in UTF-8, with its escapes decoded [bytes]."""
     pos, end, total = start, start + size, 0
     while pos < end:
-        escape = u8(data, pos) == json_grammar.BACKSLASH
+        escape = u8(data, pos) == grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         total += _utf8_size(character) if escape else 1
     return total
@@ -59,7 +59,7 @@ def write_text_value(out: Bytes, at: int, data: Bytes, start: int, size: int) ->
     """Write a valid string to ``out[at:]``, with its escapes decoded. Returns its end."""
     pos, end = start, start + size
     while pos < end:
-        escape = u8(data, pos) == json_grammar.BACKSLASH
+        escape = u8(data, pos) == grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if escape:
             at = _write_utf8(out, at, character)
@@ -74,7 +74,7 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
     """The size that ``write_canonical_value`` writes [bytes]."""
     pos, end, total = start, start + size, 2
     while pos < end:
-        escape = u8(data, pos) == json_grammar.BACKSLASH
+        escape = u8(data, pos) == grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if not escape:
             total += 1
@@ -87,10 +87,10 @@ def canonical_size(data: Bytes, start: int, size: int) -> int:
 def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: int) -> int:
     """Write a valid string as JSON with quotes, and only the escapes that JSON requires. Returns its end."""
     pos, end = start, start + size
-    store_u8(out, at, np.uint8(json_grammar.QUOTE))
+    store_u8(out, at, np.uint8(grammar.QUOTE))
     at += 1
     while pos < end:
-        escape = u8(data, pos) == json_grammar.BACKSLASH
+        escape = u8(data, pos) == grammar.BACKSLASH
         character, pos = character_at(data, pos, end)
         if not escape:
             store_u8(out, at, np.uint8(character))
@@ -99,7 +99,7 @@ def write_canonical_value(out: Bytes, at: int, data: Bytes, start: int, size: in
             at = write_ascii(out, at, character)
         else:
             at = _write_utf8(out, at, character)
-    store_u8(out, at, np.uint8(json_grammar.QUOTE))
+    store_u8(out, at, np.uint8(grammar.QUOTE))
     return at + 1
 
 
@@ -126,12 +126,12 @@ def _write_utf8(out: Bytes, at: int, character: int) -> int:
 def measure_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, out: Ints) -> None:
     """Measure each value as canonical JSON [bytes], which does not depend on how it was escaped. ABSENT is null."""
     for i in range(kinds.size):
-        if kinds[i] == json_grammar.ESCAPED:
+        if kinds[i] == grammar.ESCAPED:
             out[i] = canonical_size(data, starts[i], sizes[i])
-        elif kinds[i] == json_grammar.STRING:
+        elif kinds[i] == grammar.STRING:
             out[i] = sizes[i] + 2
         else:
-            out[i] = sizes[i] if kinds[i] > json_grammar.NULL else 4
+            out[i] = sizes[i] if kinds[i] > grammar.NULL else 4
 
 
 @kernel
@@ -139,14 +139,14 @@ def write_canonical(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, offset
     """Write the JSON that ``measure_canonical`` measured."""
     for i in range(kinds.size):
         at = int64(offsets[i])
-        if kinds[i] == json_grammar.ESCAPED:
+        if kinds[i] == grammar.ESCAPED:
             write_canonical_value(out, at, data, starts[i], sizes[i])
-        elif kinds[i] == json_grammar.STRING:
+        elif kinds[i] == grammar.STRING:
             copy(out, at, data, starts[i] - 1, sizes[i] + 2)
-        elif kinds[i] > json_grammar.NULL:
+        elif kinds[i] > grammar.NULL:
             copy(out, at, data, starts[i], sizes[i])
         else:
-            store_i32(out, at, json_grammar.NULL_WORD, True)
+            store_i32(out, at, grammar.NULL_WORD, True)
 
 
 @kernel
@@ -154,23 +154,23 @@ def read_integers(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, values: 
     """Read INTEGERs that fit into an int64. Any other value is 0 and not valid."""
     for i in range(kinds.size):
         values[i], valid[i] = 0, False
-        if kinds[i] == json_grammar.INTEGER:
+        if kinds[i] == grammar.INTEGER:
             values[i], valid[i] = read_integer(data, starts[i], sizes[i])
 
 
 @kernel
 def read_integer(data: Bytes, start: int, size: int) -> tuple[int, bool]:
     """The value of a valid INTEGER; 0 and false if it does not fit into an int64."""
-    negative = u8(data, start) == json_grammar.MINUS
+    negative = u8(data, start) == grammar.MINUS
     pos, end = start + (1 if negative else 0), start + size
     if end - pos > 19:
         return int64(0), False
     value = uint64(0)
-    while end - pos >= json_grammar.WORD:
+    while end - pos >= grammar.WORD:
         value = value * uint64(100_000_000) + _eight_digits(uint64(i64(data, pos, True)))
-        pos += json_grammar.WORD
+        pos += grammar.WORD
     while pos < end:  # 19 digits cannot overflow 64 bits
-        value = value * uint64(10) + uint64(u8(data, pos) - json_grammar.ZERO)
+        value = value * uint64(10) + uint64(u8(data, pos) - grammar.ZERO)
         pos += 1
     if value > uint64(2**63 - 1) + uint64(1 if negative else 0):
         return int64(0), False
@@ -206,13 +206,13 @@ def _mend(out: Bytes, pos: int, end: int) -> None:
             pos += lowest(escapes)
             if pos >= end:
                 return
-        if u8(out, pos) != json_grammar.BACKSLASH:
+        if u8(out, pos) != grammar.BACKSLASH:
             pos += 1
         elif u8(out, pos + 1) != 0x75:
             pos += 2
         else:
             character, after = character_at(out, pos, end)
-            if character == json_grammar.REPLACEMENT:
+            if character == grammar.REPLACEMENT:
                 store_i32(out, pos + 2, _FFFD, True)
             pos = after
 
@@ -236,7 +236,7 @@ def join_lists(
         at += 1
         for i in range(firsts[row], firsts[row + 1]):
             if i > firsts[row]:
-                store_u8(out, at, np.uint8(json_grammar.COMMA))
+                store_u8(out, at, np.uint8(grammar.COMMA))
                 at += 1
             copy(out, at, data, starts[i], sizes[i])
             at += sizes[i]

@@ -12,18 +12,18 @@ from pyspark.sql.types import StructType
 
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
-from sparkwire.cdc.change_batches import ChangeBatch
-from sparkwire.cdc.change_columns import BEFORE, KEYS, KEYS_KNOWN, NEVER, UNAVAILABLE
-from sparkwire.cdc.databus_changes import DatabusSource, databus_changes, databus_schema, keys_in_schema
-from sparkwire.cdc.datahub_changes import datahub_changes, datahub_schema, primary_keys
-from sparkwire.cdc.debezium_changes import DebeziumTable, debezium_changes, debezium_schema
+from sparkwire.changes.batches import ChangeBatch
+from sparkwire.changes.columns import BEFORE, KEYS, KEYS_KNOWN, NEVER, UNAVAILABLE
+from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema
+from sparkwire.changes.datahub import datahub_changes, datahub_schema, primary_keys
+from sparkwire.changes.debezium import DebeziumTable, debezium_changes, debezium_schema
 from sparkwire.core.table_names import table_of, unknown_table
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.debezium.change_rows import key_names
 from sparkwire.debezium.layout import UNAVAILABLE as UNAVAILABLE_VALUE
 from sparkwire.spark import datahub
 from sparkwire.spark.arrow_types import from_arrow_schema
-from sparkwire.spark.debezium_messages import AvroMessages, JsonMessages, Read
+from sparkwire.spark.changes.debezium_messages import AvroMessages, JsonMessages, Read
 from sparkwire.spark.frames import check_binary, check_names, is_name_in, quoted
 from sparkwire.spark.message_tables import message_tables
 

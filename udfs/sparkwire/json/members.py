@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparkwire.kernels.blocks import BLOCK
-from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.json_grammar import (
+from sparkwire.json.grammar import (
     ABSENT,
     ARRAY,
     COMMA,
@@ -32,6 +30,8 @@ from sparkwire.kernels.json_grammar import (
     scalar_end,
     string_end,
 )
+from sparkwire.kernels.blocks import BLOCK
+from sparkwire.kernels.jit import kernel
 from sparkwire.kernels.load import Bools, Bytes, Ints, u8
 from sparkwire.kernels.number import int64, uint64
 

@@ -10,12 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.core.column import binary_of, build, empty, gather, primitive
-from sparkwire.kernels import Bools, Bytes, Ints
-from sparkwire.kernels.base64 import measure_decoded, write_decoded
-from sparkwire.kernels.json_grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
-from sparkwire.kernels.json_members import Members, count_members, find_last, list_members, list_roots
-from sparkwire.kernels.json_scan import Paths, number_runs, scan_documents, scratch
-from sparkwire.kernels.json_texts import (
+from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
+from sparkwire.json.members import Members, count_members, find_last, list_members, list_roots
+from sparkwire.json.scan import Paths, number_runs, scan_documents, scratch
+from sparkwire.json.texts import (
     measure_canonical,
     measure_texts,
     read_integers,
@@ -23,6 +21,8 @@ from sparkwire.kernels.json_texts import (
     write_objects,
     write_texts,
 )
+from sparkwire.kernels import Bools, Bytes, Ints
+from sparkwire.kernels.base64 import measure_decoded, write_decoded
 
 Codes = npt.NDArray[np.int32]
 
@@ -32,7 +32,7 @@ _LIKELY: Final = 32
 
 
 class Values(NamedTuple):
-    """One value for each row; ``sparkwire.kernels.json_grammar`` defines spans and kinds."""
+    """One value for each row; ``sparkwire.json.grammar`` defines spans and kinds."""
 
     data: Bytes
     starts: Ints

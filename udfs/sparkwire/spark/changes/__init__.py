@@ -1,0 +1,1 @@
+"""Change tables on Spark: `changes` makes them, `current` and `merge` read them."""
