@@ -13,12 +13,12 @@ from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
 from sparkwire.changes.columns import LIVE
 from sparkwire.changes.databus import DatabusSource, databus_changes, keys_in_schema
-from sparkwire.changes.datahub import datahub_changes, primary_keys
-from sparkwire.changes.debezium import DebeziumTable, debezium_changes
+from sparkwire.changes.formats import decoder
 from sparkwire.changes.orders import NUMBER, numbers
+from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
-from sparkwire.debezium.change_rows import json_side
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory, key_of
 
@@ -72,16 +72,19 @@ def test_datahub(seed: int, name: str) -> None:
     history.run(150)
     blobs = pa.array(history.delivered(), pa.binary())
     table: dict[str, int] = {}
-    for row in in_order(datahub_changes(blobs, table_of(f"h.{name}"), COLUMNS[name], None).batch):
+    decode = decoder("datahub", Plan(table_of(f"h.{name}"), COLUMNS[name], by_source=True, whole_before=True))
+    for row in in_order(decode(Records(blobs)).batch):
         if row["_op_"] == "TRUNCATE":
             table.clear()
             continue
         assert row["_keys_"] == KEYS[name]
-        table.pop(key_of(name, row), None)
+        for old in (row, row["_before_"]):
+            table.pop(key_of(name, old) if old else "", None)
         if row["_op_"] in LIVE:
             table[key_of(name, row)] = row["v"]
     assert table == {key: row["v"] for key, row in history.tables[name].items()}
-    assert {tuple(one) for one in primary_keys(blobs, table_of(name)).to_pylist() if one} == {tuple(KEYS[name])}
+    facts = survey_messages("datahub", Records(blobs), table_of(name))
+    assert Survey.of(facts, "datahub", table_of(name)).keys == tuple(KEYS[name])
 
 
 def test_sequence_ids_may_have_any_length() -> None:
@@ -112,21 +115,15 @@ HEADERS = [[], [], [("__debezium.newkey", b'{"id":2}')], [], [("x", b""), ("__de
 
 
 def test_debezium() -> None:
-    """Only the key of the old row is used. A change of the key has the old key in ``_before_``."""
+    """Only the key of the old row is used. A change of the key has the old key in ``_before_``, and an event in both rows."""
     headers = pa.array(HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
-    how = DebeziumTable(
-        table_of("s.t"),
-        {"id": "int32", "v": "int32", "big": "string"},
-        ("id",),
-        False,
-        "__debezium_unavailable_value",
-        True,
-    )
-    values, keys = (json_side(pa.array(texts, pa.string())) for texts in (MESSAGES, RECORD_KEYS))
-    changes = debezium_changes(values, how, keys=keys, headers=headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
-    rows = changes.batch.to_pylist()
+    columns = {"id": "int32", "v": "int32", "big": "string"}
+    plan = Plan(table_of("s.t"), columns, ("id",), placeholder="__debezium_unavailable_value", only_table=True)
+    values, keys = (pa.array(texts, pa.string()) for texts in (MESSAGES, RECORD_KEYS))
+    records = Records(values, keys, headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
+    rows = decoder("debezium", plan, with_headers=True)(records).batch.to_pylist()
     assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "DELETE", "INSERT", "TRUNCATE"]
-    assert [row["_order_"] for row in rows] == [10, 11, 12, 13, 14, 15]
+    assert [row["_order_"] for row in rows] == [{"epoch": 0, "partition": 0, "offset": k} for k in range(10, 16)]
     key_alone = {"id": 1, "v": None, "big": None}
     assert [row["_before_"] for row in rows] == [None, key_alone, key_alone, key_alone, key_alone, None]
     assert [(row["id"], row["v"], row["big"]) for row in rows] == [
@@ -138,8 +135,11 @@ def test_debezium() -> None:
         (None, None, None),
     ]
     assert [row["_unavailable_"] for row in rows] == [None, ["big"], None, None, ["big"], None]
-    whole = debezium_changes(values, how._replace(whole_before=True, by_offset=False), keys=keys, headers=headers)
+    events = [row["_event_"] for row in rows]
+    assert events == [None, None, events[4], None, events[4], None]
+    assert events[4] is not None
+    whole = decoder("debezium", plan._replace(whole_before=True, by_source=True))(records._replace(offsets=None))
     rows = whole.batch.to_pylist()
-    assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "INSERT", "TRUNCATE"]
+    assert [row["_error_"] for row in rows] == [None, None, None, "MISSING_FIELD", None, None], "of a tombstone"
     assert rows[1]["_before_"] == {"id": 1, "v": 0, "big": "long"}
-    assert [row["_order_"]["sub_position"] for row in rows] == [1, 2, 3, 3, 4]
+    assert [row["_order_"] and row["_order_"]["sub_position"] for row in rows] == [None, 2, 3, None, 3, 4]

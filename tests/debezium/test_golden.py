@@ -58,8 +58,8 @@ def avro_sides(database: str, variant: str) -> list[MessageSide]:
 @cache
 def columns(database: str, variant: str, topic: str) -> dict[str, str]:
     values, _, _ = arrays(database, variant)
-    declared = table_columns.declarations(values, table_named(topic)).to_pylist()
-    return table_columns.latest_columns(row["columns"] for row in sorted(declared, key=lambda row: row["recency"]))
+    declared = table_columns.declarations(values, table_named(topic))
+    return table_columns.all_columns(declared["columns"].to_pylist())
 
 
 def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> tuple[Changes, list[Message]]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.debezium.layout import PLAIN, WRAPPED
+from sparkwire.debezium.layout import TREES
 from sparkwire.kernels import CHECKED
 from tests.datahub.test_scan import check_as_alone, edited
 from tests.support import debezium_golden as golden
@@ -31,7 +31,7 @@ def shuffled(random: Random, count: int) -> list[bytes | None]:
 @pytest.mark.parametrize("seed", range(12))
 def test_spans(seed: int) -> None:
     rows = shuffled(Random(seed), 30)
-    for tree in (PLAIN, WRAPPED):
+    for tree in TREES:
         check_as_alone(rows, tree=tree)
         check_as_alone(rows, guarded_column(rows, at_end=seed % 2 == 0), tree)
 
@@ -54,6 +54,6 @@ def read_checked() -> None:
     assert CHECKED
     for seed in range(3):
         rows = shuffled(Random(seed), 20)
-        for tree in (PLAIN, WRAPPED):
+        for tree in TREES:
             check_as_alone(rows, tree=tree)
         FUNCTIONS["debezium_change"].decode(pa.array(rows, pa.binary()))

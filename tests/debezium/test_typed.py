@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.debezium.change_rows import Changes, change_rows, json_side, key_names, key_rows
-from sparkwire.debezium.connect_types import combined, type_of
-from sparkwire.debezium.table_columns import declarations, latest_columns
-from sparkwire.debezium.typed_images import uuid_of
+from sparkwire.debezium.placeholders import uuid_of
+from sparkwire.debezium.table_columns import all_columns, declarations
+from sparkwire.json.types import combined, type_of
 from tests.support.debezium_cases import SOURCE
 
 UNAVAILABLE = "__debezium_unavailable_value"
@@ -195,12 +195,19 @@ def test_an_invalid_type_gives_a_clear_error(text: str, sentence: str) -> None:
         ("Decimal(6,2)", "Decimal(8,3)", "Decimal(8,3)"),
         ("Decimal(8,3)", "Decimal(8,1)", "Decimal(10,3)"),
         ("int32", "Decimal(6,2)", "Decimal(12,2)"),
+        ("int32", "float", "double"),
+        ("int64", "double", "string"),
+        ("Decimal(5,2)", "double", "string"),
+        ("Timestamp", "ZonedTimestamp", "string"),
+        ("array<int32>", "array<int64>", "array<int64>"),
         ("int32", "string", "string"),
         ("Date", "MicroTimestamp", "MicroTimestamp"),
     ],
 )
 def test_types_of_an_altered_column(older: str, newer: str, both: str) -> None:
-    assert str(combined(type_of(older), type_of(newer))) == both
+    """The narrowest type that holds the values of all versions, whatever their order."""
+    assert str(combined([type_of(older), type_of(newer)])) == both
+    assert str(combined([type_of(newer), type_of(older)])) == both
 
 
 def test_each_value_is_read_by_its_own_schema() -> None:
@@ -227,7 +234,7 @@ def test_each_value_is_read_by_its_own_schema() -> None:
         ),
     ]
     declared = declarations(pa.array(messages), None).to_pylist()
-    columns = latest_columns(row["columns"] for row in sorted(declared, key=lambda row: row["recency"]))
+    columns = all_columns(row["columns"] for row in declared)
     assert columns == {"id": "int64", "at": "MicroTimestamp", "n": "string"}
     rows = [row["after"] for row in changed(list(messages), columns).batch.to_pylist()]
     assert rows == [
@@ -258,7 +265,7 @@ def test_unexpected_values_of_both_images_are_distinguished() -> None:
         ("bytes", base64.b64encode(UNAVAILABLE.encode()).decode()),
         ("array<string>", [UNAVAILABLE]),
         ("array<int32>", list(UNAVAILABLE.encode())),
-        ("array<Uuid>", [uuid_of(UNAVAILABLE)]),
+        ("array<Uuid>", [str(uuid_of(UNAVAILABLE.encode()))]),
         ("map<string,string>", {UNAVAILABLE: UNAVAILABLE}),
     ],
 )
@@ -303,22 +310,24 @@ def test_keys() -> None:
 @pytest.mark.parametrize(
     ("source", "position"),
     [
-        ({"sequence": '["5","7"]', "lsn": 7}, (None, 5, 7, None)),
-        ({"sequence": '[null,"7"]', "lsn": 7}, (None, 0, 7, None)),
-        ({"lsn": 7}, (None, 0, 7, None)),
-        ({"file": "mysql-bin.000012", "pos": 4, "row": 2}, ("mysql-bin", 12, 4, 2)),
-        ({"file": "odd", "pos": 4, "row": 0}, ("odd", None, 4, 0)),
+        ({"sequence": '["5","7"]', "lsn": 7}, (None, None, 5, 7, None)),
+        ({"sequence": '[null,"7"]', "lsn": 7}, (None, None, 0, 7, None)),
+        ({"lsn": 7}, (None, None, 0, 7, None)),
+        ({"file": "mysql-bin.000012", "pos": 4, "row": 2}, ("mysql-bin", None, 12, 4, 2)),
+        ({"file": "odd", "pos": 4, "row": 0}, ("odd", None, None, 4, 0)),
         (
             {"commit_lsn": "0025:8:3", "change_lsn": "0025:8:2", "event_serial_no": 1},
-            ("0025:8:3/0025:8:2", None, None, 1),
+            (None, "0025:8:3/0025:8:2", None, None, 1),
         ),
-        ({"scn": "100", "commit_scn": "101", "ssn": 3}, (None, 101, 100, 3)),
-        ({"ord": 2, "ts_ms": 9}, (None, 9, 2, None)),
+        ({"scn": "100", "commit_scn": "101", "ssn": 3}, (None, None, 101, 100, 3)),
+        ({"ord": 2, "ts_ms": 9}, (None, None, 9, 2, None)),
         ({}, None),
     ],
 )
 def test_position(source: dict[str, Any], position: Any) -> None:
     [row] = changed([insert({"id": 1}, **source)], {"id": "int32"}).batch.to_pylist()
     assert row["position"] == (
-        None if position is None else dict(zip(("log", "position", "sub_position", "row"), position, strict=True))
+        None
+        if position is None
+        else dict(zip(("log", "lsn", "position", "sub_position", "row"), position, strict=True))
     )

@@ -7,49 +7,70 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+Format = Literal["databus", "datahub", "debezium", "canal", "maxwell", "ogg"]
 
 
 def changes(
     df: DataFrame,
     column: str = "value",
     *,
-    format: Literal["databus", "datahub", "debezium"],
+    format: Format,
     table: str,
     key: str | None = None,
     headers: str | None = None,
+    topic: str | None = "topic",
+    partition: str | None = "partition",
+    offset: str | None = "offset",
+    epoch: int | str | Column = 0,
+    order: Literal["offset", "source"] = "offset",
     keys: Sequence[str] | str | None = None,
     schemas: Any = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | str | StructType | None = None,
     wire_format: str = "confluent",
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
+    nulls: Literal["written", "absent"] = "written",
 ) -> DataFrame:
     """Decode the changes of one table: one row for each change, with the same columns for every format.
+
+    Each message becomes at least one row, which is right or has an ``_error_``. Left out are only messages of other tables and
+    those that are no changes of rows: Debezium's notices, statements of Canal and Maxwell except TRUNCATE, marks of a bootstrap,
+    and records with neither key nor value.
 
     Parameters
     ----------
     df
-        a DataFrame with a column of messages or events, a batch or a stream. If it has the columns ``file`` (or ``stream``) and
-        ``position`` of the data source `databus`, or Kafka's ``offset``, they order the changes.
+        a DataFrame with a column of messages or events, a batch or a stream
     column
         the name of the column of messages
     format
-        "databus" (events), "datahub" or "debezium" (JSON, or Avro by ``schemas``)
+        "databus" (events), "datahub", "debezium" (JSON, or Avro by ``schemas``), "canal" (flat messages), "maxwell", or "ogg"
     table
         for Databus, the name of the source's schema; otherwise ``table``, ``database.table`` or ``database.schema.table``
     key, headers
-        for Debezium: the columns of Kafka's keys and headers. Keys contain the primary key and mark tombstones; headers mark a
-        change of a key
+        the columns of Kafka's keys and headers. Keys contain the primary key and mark tombstones; Debezium's headers mark a
+        change of a key. A key is an object, or one value if the table has one key column
+    topic, partition, offset
+        the names of these columns, which are used if ``df`` has them; None turns one off. Without a partition, all offsets of
+        a topic count as those of one partition
+    epoch
+        which life of the log a message is from: a number, or a column. A greater epoch is later, whatever the offsets are. A
+        topic that was made again, or a database after a failover, begins a new epoch
+    order
+        "offset" orders changes by partition and offset, "source" by their positions in the log of the database. A snapshot's
+        row comes before all changes of its epoch. Without a column of offsets, the order is "source"
     keys
         the names of the primary key's columns, if the messages do not contain them
     schemas
         for Databus: the schemas of the payloads, as for `sparkwire.avro.rows`. For Debezium in Avro: a `Registry`, or a mapping
         from ids to schemas, for values and keys. The query fetches schemas while it runs, so a stream's table may change
     columns
-        names and types, as for `datahub.rows` and `debezium.rows`. A stream requires them. By default, ``changes`` reads
-        the batch once to find the columns that the messages declare
+        names and types: a mapping, DDL text or a ``StructType``. A stream requires them. By default, ``changes`` reads
+        the batch once to find the columns that the messages declare. Each has the narrowest type that holds all its versions
     wire_format
         for Debezium in Avro: how a message identifies its schema, as in `sparkwire.avro.rows`
     before
@@ -57,6 +78,8 @@ def changes(
         IDENTITY FULL). By default only its key is used, because connectors fill unknown values with zeros
     placeholder
         for Debezium: the connector's ``unavailable.value.placeholder``
+    nulls
+        for Maxwell: "absent" if it leaves out columns that are NULL (``output_nulls=false``)
 
     Returns
     -------
@@ -64,23 +87,24 @@ def changes(
         the columns of ``df`` without the messages, then
 
         - ``_op_``: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ (a snapshot's row) or TRUNCATE;
-        - ``_order_``, which sorts the changes of a key. Databus: STRUCT<scn, file, position>; DataHub: STRUCT<digits, number>,
-          the sequence id as a number of any length; Debezium: the offset of the record, or without it the position in the source;
+        - ``_order_``, which sorts the changes of a key: STRUCT<epoch, partition, offset>. Canal's has ``row``, too, the place in
+          the message. By source, it has the parts of a position instead;
         - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
         - ``_before_`` STRUCT: the values before the change that the message contains;
-        - the table's columns: the new row; for a DELETE, the known values of the old row;
+        - the table's columns: the new row; for a DELETE, the known values of the old row, and always its key;
         - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not contain (PostgreSQL's unchanged TOAST values);
-        - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it;
-        - ``_error_``: the reason why a message cannot be read or ordered.
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it exactly;
+        - ``_error_``: the reason why a message cannot be read or ordered. After WRONG_FORMAT, it names the system of the message;
+        - ``_event_``, of Debezium with headers: identifies a change of a key in its two rows.
 
         The result omits Databus events in a window without an end. The plan makes one round trip to Python.
 
     Raises
     ------
     ValueError
-        if an argument is invalid, or a column of ``df`` or of the table has the name of a column of the result.
+        if an argument is invalid, the columns are not known, or two columns of the result would have one name.
     TypeError
-        if the column is not BINARY.
+        if the column is neither BINARY nor STRING.
 
     Examples
     --------
@@ -88,22 +112,17 @@ def changes(
     >>> orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key", headers="headers")
     >>> sparkwire.current(orders)
     """
-    from sparkwire.spark.changes import changes as spark_changes
+    from sparkwire.spark.changes.changes import changes
+    from sparkwire.spark.changes.request import Request
 
-    given = (keys,) if isinstance(keys, str) else None if keys is None else tuple(keys)
-    request = spark_changes.Request(
-        df, column, table, key, headers, given, schemas, columns, wire_format, before, placeholder
-    )
-    return spark_changes.changes(request, format)
+    request = Request(
+        df, column, format, table, key, headers, topic, partition, offset, epoch, order, keys, schemas, columns, wire_format,
+        before, placeholder, nulls,
+    )  # fmt: skip
+    return changes(request)
 
 
-def changes_by_table(
-    df: DataFrame,
-    column: str = "value",
-    *,
-    format: Literal["databus", "datahub", "debezium"],
-    **options: Any,
-) -> dict[str, DataFrame]:
+def changes_by_table(df: DataFrame, column: str = "value", *, format: Format, **options: Any) -> dict[str, DataFrame]:
     """Decode the changes of every table in the messages: one DataFrame for each table, as from `changes`.
 
     The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``.
@@ -120,14 +139,14 @@ def changes_by_table(
     >>> tables = sparkwire.changes_by_table(messages, format="datahub")
     >>> sparkwire.current(tables["shop.orders"])
     """
-    from sparkwire.spark.changes import changes as spark_changes
+    from sparkwire.spark.changes.changes import tables
+    from sparkwire.spark.changes.request import Request
 
     names = ("headers", "schemas", "wire_format")
     read = {name: options[name] for name in names if name in options}
-    request = spark_changes.Request(df, column, "", **read)
     return {
         name: changes(df, column, format=format, table=name, **options)
-        for name in spark_changes.tables(request, format)
+        for name in tables(Request(df, column, format, "", **read))
     }
 
 

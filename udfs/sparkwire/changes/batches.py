@@ -10,7 +10,6 @@ import pyarrow as pa
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.changes.columns import (
     BEFORE,
-    DOCS,
     ERROR,
     KEYS,
     OP,
@@ -34,10 +33,13 @@ class ChangeBatch(NamedTuple):
 
 
 def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
-    """The schema of a change table. Raises ValueError if a column of the table has the name of a fixed column."""
-    taken = [field.name for field in columns if field.name.lower() in DOCS]
+    """The schema of a change table. Raises ValueError if a column of the table has a name of sparkwire's."""
+    taken = [field.name for field in columns if is_reserved(field.name)]
     if taken:
-        raise ValueError(f"the table's column {taken[0]} has the name of a column that every change table has")
+        raise ValueError(
+            f"the table's column {taken[0]} begins and ends with _, as sparkwire's own columns do: leave it out with columns=, "
+            "or rename it in the messages"
+        )
     head = [
         (OP, pa.string()),
         (ORDER, order),
@@ -49,6 +51,11 @@ def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
     ]
     tail = [(UNAVAILABLE, _TEXTS), (UNEXPECTED, pa.map_(pa.string(), pa.string())), (ERROR, pa.string())]
     return pa.schema([*(pa.field(*one) for one in head), *columns, *(pa.field(*one) for one in tail)])
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name is one of sparkwire's columns, or may become one."""
+    return len(name) > len("__") and name.startswith("_") and name.endswith("_")
 
 
 def names_column(names: Sequence[str] | None, rows: int) -> pa.Array:

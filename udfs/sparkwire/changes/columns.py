@@ -13,6 +13,8 @@ OP, ORDER, TIME, TABLE, TRANSACTION, KEYS, BEFORE = (
     "_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_",
 )  # fmt: skip
 UNAVAILABLE, UNEXPECTED, ERROR = "_unavailable_", "_unexpected_", "_error_"
+EVENT: Final = "_event_"
+"""a column of Debezium's changes with headers: identifies a change of a key in its messages"""
 DELETED: Final = "_deleted_"
 """the column of a merged table that keeps deleted rows: whether the row is deleted"""
 
@@ -31,7 +33,10 @@ TAIL: Final = {
     UNEXPECTED: "The text of each value that has no column, or does not fit its column.",
     ERROR: "The error of the message; NULL if it is valid.",
 }
-DOCS: Final[Mapping[str, str]] = HEAD | TAIL
+EVENT_DOC: Final = (
+    "Identifies a change of a key that is several messages: in the DELETE of the old key, and in the new row."
+)
+DOCS: Final[Mapping[str, str]] = HEAD | TAIL | {EVENT: EVENT_DOC}
 
 INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ, TRUNCATE = (
     "INSERT", "UPDATE", "UPDATE_BEFORE", "UPSERT", "DELETE", "READ", "TRUNCATE",
@@ -44,6 +49,9 @@ KEYS_KNOWN: Final = "sparkwire.keys"
 """metadata of `_keys_`: the names of the key columns, if known before reading the data"""
 NEVER: Final = "sparkwire.never"
 """metadata of a column that is NULL in every row"""
+
+TOPIC: Final = "sparkwire.topic"
+"""metadata of `_order_`: the name of the column with the records' topics, if the input has one"""
 
 TWO_TABLES: Final = (
     "the changes are of two tables, %s and %s: filter them by _table_, or name the table in sparkwire.changes with its "

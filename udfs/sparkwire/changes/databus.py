@@ -17,7 +17,7 @@ from sparkwire.changes.columns import DELETE, UPSERT
 from sparkwire.core.column import bools_of
 from sparkwire.databus.event_payloads import of_events, result_of
 
-ORDER: Final = pa.struct([("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
+ORDER: Final = pa.struct([("epoch", pa.int32()), ("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
 
 
 class DatabusSource(NamedTuple):
@@ -26,6 +26,7 @@ class DatabusSource(NamedTuple):
     name: str
     read: RowsReader
     keys: tuple[str, ...] | None
+    epoch: int = 0
 
 
 def databus_schema(source: DatabusSource) -> pa.Schema:
@@ -33,7 +34,11 @@ def databus_schema(source: DatabusSource) -> pa.Schema:
 
 
 def databus_changes(
-    events: pa.Array, files: pa.Array | None, positions: pa.Array | None, source: DatabusSource
+    events: pa.Array,
+    files: pa.Array | None,
+    positions: pa.Array | None,
+    source: DatabusSource,
+    epochs: pa.Array | None = None,
 ) -> ChangeBatch:
     """The changes of a source. ``files`` and ``positions`` are the locations of the events, or None if unknown."""
     rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
@@ -44,6 +49,7 @@ def databus_changes(
     lost = pc.if_else(pa.array(keyless), ERRORS[MISSING_FIELD], None).cast(pa.string())
     orders = pa.StructArray.from_arrays(
         [
+            pa.repeat(pa.scalar(source.epoch, pa.int32()), count) if epochs is None else epochs.take(pa.array(rows)),
             result_of("dbus_sequence", chosen),
             pa.nulls(count, pa.string()) if files is None else files.take(pa.array(rows)).cast(pa.string()),
             pa.nulls(count, pa.int64()) if positions is None else positions.take(pa.array(rows)).cast(pa.int64()),

@@ -1,137 +1,222 @@
-"""Decode Debezium messages to changes.
+"""Debezium: envelopes, flattened rows and CloudEvents, with tombstones. See `sparkwire.debezium` for the messages.
 
-Connectors fill unknown values of an old row with zeros. So only the key of `before` is used, unless the user specifies otherwise.
-A change of a key is two messages; the second has the old key in a header, which becomes its `_before_`.
+Connectors fill unknown values of an old row with zeros. So only the key of ``before`` is used, unless the user specifies
+otherwise.
+
+A change of a key is several messages. The DELETE of the old key, and a tombstone after it, have the new key in a header. The new row
+has the old key in a header. Each one has its order in its own partition. `_event_` is the same text in the DELETE and in the new row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
-from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
-from sparkwire.changes.columns import DELETE, READ
-from sparkwire.core.column import bools_of
+from sparkwire.base.error_codes import ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
+from sparkwire.changes import foreign
+from sparkwire.changes.columns import DELETE
+from sparkwire.changes.record_keys import RecordKeys
+from sparkwire.changes.records import OTHER, OWN, Plan, Records
+from sparkwire.changes.table_rows import TableRows
+from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.change_rows import POSITION, MessageSide, changes_of, key_rows, row_schema
+from sparkwire.debezium.cells import without_cells
+from sparkwire.debezium.change_rows import MessageSide, position_of_source, row_texts, times_of
+from sparkwire.debezium.layout import ADDED_NAMES, MESSAGE, MONGODB, OPERATION_NAMES, WITHOUT_ROWS, is_added
+from sparkwire.debezium.layout import DELETE as DELETE_CODE
+from sparkwire.debezium.placeholders import placeholder_of, unavailable
+from sparkwire.debezium.table_columns import name_parts, names_of, of_table
+from sparkwire.json import values
+from sparkwire.json.grammar import ESCAPED, OBJECT, STRING
+from sparkwire.json.typed_images import Added
+from sparkwire.json.types import Type
+from sparkwire.kernels import Bools, Ints
 
-_OLD_KEY: Final = "__debezium.oldkey"
-
-
-class DebeziumTable(NamedTuple):
-    """How to read the messages of a table. Contains only plain data, which Spark pickles for workers."""
-
-    table: Table
-    columns: Mapping[str, str]
-    keys: tuple[str, ...] | None
-    whole_before: bool
-    placeholder: str
-    by_offset: bool
-
-
-def debezium_schema(how: DebeziumTable) -> pa.Schema:
-    fields = list(row_schema(how.columns).field("after").type)
-    return change_schema(pa.int64() if how.by_offset else POSITION, fields)
+_OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
+_WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
+"""PostgreSQL's id of a transaction; the part after the colon differs in each message"""
 
 
-def debezium_changes(
-    values: MessageSide,
-    how: DebeziumTable,
-    *,
-    keys: MessageSide | None = None,
-    headers: pa.Array | None = None,
-    topics: pa.Array | None = None,
-    offsets: pa.Array | None = None,
-) -> ChangeBatch:
-    """The changes of a table, from the columns of Kafka records that are available."""
-    changes = changes_of(values, how.table, how.columns, keys, topics, how.placeholder)
-    rows, batch = changes.rows, changes.batch
-    has_value = values.column.is_valid().take(pa.array(rows))
-    if offsets is None and len(rows):
-        # A tombstone has no position, and only repeats the delete before it. So drop it.
-        rows, batch = rows[bools_of(has_value)], batch.filter(has_value)
-        has_value = has_value.filter(has_value)
-    schema = debezium_schema(how)
-    names = [field.name for field in schema.field("_before_").type]
-    old_keys = _old_keys(headers, rows, how.columns)
-    before = _old_rows(batch, names, how, old_keys)
-    old_row = before if how.keys is not None and not how.whole_before else batch["before"]
-    has_after = batch["after"].is_valid()
-    fields = [
-        pc.if_else(has_after, after, old)
-        for after, old in zip(batch["after"].flatten(), old_row.flatten(), strict=True)
-    ]
-    orders = _positions(batch) if offsets is None else offsets.take(pa.array(rows)).cast(pa.int64())
-    lost = pc.if_else(orders.is_null(), ERRORS[MISSING_FIELD], None)
-    columns_out = [
-        batch["op"],
-        orders,
-        batch["time"],
-        batch["table"],
-        batch["transaction"],
-        batch["keys"] if how.keys is None else names_column(how.keys, len(rows)),
-        before,
-        *fields,
-        batch["unavailable"],
-        batch["unexpected"],
-        pc.coalesce(pc.if_else(has_value, batch["error"], None), lost),
-    ]
-    return ChangeBatch(
+def read_debezium(
+    messages: MessageSide, keys: MessageSide | None, records: Records, plan: Plan, types: Mapping[str, Type]
+) -> TableRows:
+    """The rows of the table, from values and keys that are JSON or converted to it."""
+    scan, record_keys = messages.scan, None if keys is None else RecordKeys(keys, types, plan.keys)
+    is_null = ~bools_of(messages.column.is_valid())
+    dead = is_null | scan.tombstones
+    has_key = np.ones(len(dead), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
+    wrong = wrong_messages(messages, types)
+    own, unknown = _owned(messages, keys, records, plan, dead)
+    notices = _notices(messages, keys, types) & ~wrong
+    rows = np.flatnonzero((own | unknown | wrong) & ~notices & ~(dead & ~has_key))
+    taken, is_dead = primitive(rows), dead[rows]
+    operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
+    no_key = keys is None
+    ops = pc.if_else(primitive(is_dead, type=pa.bool_()), None if no_key else DELETE, operations)
+    ops = pc.if_else(primitive(wrong[rows], type=pa.bool_()), None, ops)
+    before, after, of_cells = *(image.at(rows) for image in scan.image_objects), scan.of_cassandra[rows]
+    if of_cells.any():
+        after = without_cells(after, of_cells & (after.kinds == OBJECT))
+        gone = of_cells & (scan.operations[rows] == DELETE_CODE)
+        before, after = before._replace(data=after.data).unless(gone, after), after.only(~gone)
+    errors = _errors(messages, wrong, dead, unknown | (dead & no_key)).take(taken)
+    old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
+    positions = position_of_source(scan, rows)
+    return TableRows(
         rows,
-        pa.RecordBatch.from_arrays(
-            [_as(one, field) for one, field in zip(columns_out, schema, strict=True)], schema=schema
-        ),
+        ops,
+        before,
+        after,
+        errors,
+        times_of(scan, rows),
+        row_texts(scan, rows, "source.table", "source.collection"),
+        pc.replace_substring_regex(row_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
+        pa.nulls(len(rows), pa.list_(pa.string())) if record_keys is None or plan.keys else record_keys.names(rows),
+        messages.declared.of(rows),
+        positions=positions,
+        missing=of_cells if of_cells.any() else None,
+        unavailable=partial(unavailable, placeholder_of(plan.placeholder)),
+        added=Added(scan.flattened[rows], is_added, ADDED_NAMES),
+        record_keys=None if record_keys is None else record_keys.images(rows),
+        old_keys=old_keys,
+        events=_events(old_keys, new_keys, positions, is_dead, record_keys, rows),
     )
 
 
-def _as(column: pa.Array, field: pa.Field) -> pa.Array:
-    return column if column.type == field.type else column.cast(field.type)
+def _errors(messages: MessageSide, wrong: Bools, dead: Bools, unknown: Bools) -> pa.Array:
+    codes = np.where(wrong, WRONG_FORMAT, np.where(dead, OK, messages.scan.row_errors))
+    codes = np.where((codes == OK) & unknown, MISSING_FIELD, codes)
+    if messages.errors is None:
+        return foreign.explained(codes, messages.column, "debezium")
+    return pc.coalesce(messages.errors, from_codes(codes.astype(np.int8), ERRORS))
 
 
-def _old_rows(batch: pa.RecordBatch, names: Sequence[str], how: DebeziumTable, old_keys: pa.Array | None) -> pa.Array:
-    """The old row, in full or only its key. After a change of the key, the old key."""
-    before = batch["before"]
-    if not how.whole_before:
-        keys = [set(how.keys or ())] if how.keys is not None else None
-        columns = [
-            column if keys is None or name in keys[0] else pa.nulls(len(column), column.type)
-            for name, column in zip(names, before.flatten(), strict=True)
-        ]
+# ---------------------------------------------------------------- which messages are rows of the table
+
+
+def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
+    """Messages of another system, and those of MongoDB, whose documents are no rows."""
+    scan = messages.scan
+    wrong = bools_of(pc.equal(values.texts(scan.slot("source.connector")), MONGODB).fill_null(False)) & scan.enveloped
+    coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
+    likely = np.flatnonzero((scan.maybe_foreign | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
+    if len(likely):
+        found = foreign.is_foreign(messages.column.take(primitive(likely)), "debezium")
+        wrong[likely] |= found & (not set(columns) >= foreign.ROLES)
+    return wrong
+
+
+def _notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str, Type]) -> Bools:
+    """Messages about something else than rows, unless all their fields are columns of the table."""
+    scan = messages.scan
+    notices = scan.about_schemas | (scan.operations == MESSAGE)
+    if not {"status", "id", "event_count", "data_collections", "ts_ms"} <= set(types):
+        notices |= scan.about_transactions
+    beats = scan.heartbeats
+    if "ts_ms" in types and beats.any():
+        of_server = np.zeros(len(beats), np.bool_)
         if keys is not None:
-            before = pa.StructArray.from_arrays(columns, fields=list(before.type), mask=before.is_null())
-    if old_keys is None:
-        return before
-    moved = pc.and_(old_keys.is_valid(), pc.not_equal(batch["op"], DELETE).fill_null(False))
-    return pc.if_else(moved, old_keys, before)
+            of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), '"serverName"').fill_null(False))
+        beats = beats & of_server
+    found: Bools = notices | beats
+    return found
 
 
-def _old_keys(headers: pa.Array | None, rows: np.ndarray, columns: Mapping[str, str]) -> pa.Array | None:
-    """STRUCT of the columns: the old key of each row, NULL if no header has it."""
+def _owned(
+    messages: MessageSide, keys: MessageSide | None, records: Records, plan: Plan, dead: Bools
+) -> tuple[Bools, Bools]:
+    """Messages of the table, and messages that may be of it: no name identifies their table."""
+    scan, table = messages.scan, plan.table
+    own = of_table(scan, messages.declared, table) & ~np.isin(scan.operations, WITHOUT_ROWS)
+    nameless = own & ~bools_of(names_of(scan, messages.declared).is_valid()) & scan.documents.intact
+    asked = np.flatnonzero(dead | nameless)
+    unknown = np.zeros(len(dead), np.bool_)
+    if len(asked):
+        verdict = _verdicts(keys, records, plan, asked)
+        own[asked], unknown[asked] = verdict == OWN, (verdict != OWN) & (verdict != OTHER)
+    return own, unknown
+
+
+def _verdicts(keys: MessageSide | None, records: Records, plan: Plan, rows: Ints) -> np.ndarray:
+    """Whether messages that do not name their table are of it: OWN, OTHER, or an empty text if unknown."""
+    verdicts = np.full(len(rows), OWN if plan.only_table else "", "<U5")
+    if keys is not None:
+        names = keys.declared.names.take(primitive(rows))
+        verdicts = _judged(verdicts, names, plan.table)
+    if records.topics is None:
+        return np.where(verdicts == "", OWN, verdicts)
+    topics = records.topics.take(primitive(rows)).cast(pa.string())
+    known = plan.topics or {}
+    encoded = topics.dictionary_encode()
+    of_topic = np.array([*(known.get(topic, "") for topic in encoded.dictionary.to_pylist()), ""], "<U7")
+    given = of_topic[np.asarray(encoded.indices.fill_null(len(of_topic) - 1))]
+    verdicts = np.where((given == OWN) | (given == OTHER), given, verdicts)
+    if plan.topics is None:
+        verdicts = _judged(verdicts, pc.binary_join_element_wise(topics, "Key", "."), plan.table)
+    return verdicts
+
+
+def _judged(verdicts: np.ndarray, names: pa.Array, table: Table) -> np.ndarray:
+    """The verdicts; one that is empty becomes OWN if a schema or topic has the name of the table. Another name proves nothing."""
+    name, outer = name_parts(names)
+    same = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
+    inside = table.schema or table.database
+    if inside is not None:
+        same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
+    return np.where((verdicts == "") & same, OWN, verdicts)
+
+
+def topic_name(name: str) -> str:
+    """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+
+
+# ---------------------------------------------------------------- changes of keys
+
+
+def _header_keys(
+    headers: pa.Array | None, rows: Ints, header: str, types: Mapping[str, Type], plan: Plan
+) -> pa.Array | None:
+    """STRUCT of the columns: the key in a header of each row, NULL if it does not have the header."""
     if headers is None or not len(rows):
         return None
-    lists = headers.take(pa.array(rows))
-    items = lists.flatten()
-    parents = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False)
-    named = np.flatnonzero(bools_of(pc.equal(items.field(0).cast(pa.string()), _OLD_KEY).fill_null(False)))
+    taken = headers.take(primitive(rows))
+    items, parents = taken.flatten(), pc.list_parent_indices(taken).to_numpy(zero_copy_only=False)
+    named = np.flatnonzero(bools_of(pc.equal(items.field(0).cast(pa.string()), header).fill_null(False)))
     if not len(named):
         return None
-    texts = items.field(1).take(pa.array(named))
-    old = key_rows(texts, columns)
+    texts = items.field(1).take(primitive(named)).cast(pa.binary())
+    keys = RecordKeys.of_texts(texts, types, plan.keys).images(np.arange(len(named))).column
     places = np.full(len(rows), -1)
     places[parents[named]] = np.arange(len(named))
-    return old.take(pa.array(places, mask=places < 0))
+    return keys.take(pa.array(places, mask=places < 0))
 
 
-def _positions(batch: pa.RecordBatch) -> pa.Array:
-    """The positions in the source. A snapshot's row without a position gets one before all others."""
-    positions = batch["position"]
-    first = pa.scalar({part.name: None for part in POSITION}, POSITION)
-    unplaced = pc.and_(positions.is_null(), pc.equal(batch["op"], READ).fill_null(False))
-    return pa.concat_arrays([positions, pa.array([first], POSITION)]).take(
-        pc.if_else(unplaced, len(positions), pa.array(np.arange(len(positions))))
-    )
+def _events(
+    old_keys: pa.Array | None,
+    new_keys: pa.Array | None,
+    positions: pa.Array,
+    is_dead: Bools,
+    record_keys: RecordKeys | None,
+    rows: Ints,
+) -> pa.Array | None:
+    """The position in the source and both keys, in the two rows of a change of a key. A flattened row has no position."""
+    if record_keys is None or (old_keys is None and new_keys is None):
+        return None
+    own = record_keys.texts(rows)
+    nothing = pa.nulls(len(rows), pa.string())
+    old, new = (nothing if keys is None else record_keys.texts_of(keys) for keys in (old_keys, new_keys))
+    place = pc.if_else(primitive(is_dead, type=pa.bool_()), None, _text(positions)).fill_null("")
+    departures = pc.binary_join_element_wise(place, own, new, "\n")
+    arrivals = pc.binary_join_element_wise(place, old, own, "\n")
+    return pc.coalesce(departures, arrivals)
+
+
+def _text(positions: pa.Array) -> pa.Array:
+    parts = [part.cast(pa.string()).fill_null("") for part in positions.flatten()]
+    return pc.if_else(positions.is_valid(), pc.binary_join_element_wise(*parts, "/"), None)

@@ -24,9 +24,9 @@ from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import Declared, columns_text, latest_columns, name_parts, schema_types
-from sparkwire.debezium.typed_images import Versions
+from sparkwire.debezium.table_columns import Declared, all_columns, columns_text, name_parts, schema_types
 from sparkwire.errors import SchemaError
+from sparkwire.json.typed_images import Versions
 
 _PRIMITIVES: Final = {
     "int": "int32",
@@ -176,7 +176,7 @@ def avro_tables(texts: Iterable[str]) -> list[str]:
 
 
 def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
-    """The columns of a table from the schemas of a registry, the oldest first. Skips keys and other tables."""
+    """The columns of a table from the schemas of a registry. Skips keys and other tables."""
     columns = []
     for text in texts:
         schema = _schema(text)
@@ -186,4 +186,4 @@ def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
         inside = None if table is None else table.schema or table.database
         if table is None or (name == table.name and inside in (None, outer)):
             columns.append(columns_text(schema_types(schema.connect)))
-    return latest_columns(columns)
+    return all_columns(columns)

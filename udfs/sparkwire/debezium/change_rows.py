@@ -15,6 +15,7 @@ error         STRING    `debezium_error`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,8 +26,8 @@ from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.connect_types import Type
 from sparkwire.debezium.layout import (
+    ADDED_NAMES,
     DELETE,
     INSERT,
     OPERATION_NAMES,
@@ -36,11 +37,17 @@ from sparkwire.debezium.layout import (
     UNAVAILABLE,
     UPDATE,
     UPSERT,
+    is_added,
 )
 from sparkwire.debezium.message_fields import FIELDS
+from sparkwire.debezium.placeholders import placeholder_of
+from sparkwire.debezium.placeholders import unavailable as is_unavailable
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, embedded, name_parts, of_table, typed
-from sparkwire.debezium.typed_images import (
+from sparkwire.json import values
+from sparkwire.json.images import Images
+from sparkwire.json.typed_images import (
+    Added,
     JsonRows,
     MapEntries,
     TypedImages,
@@ -48,14 +55,19 @@ from sparkwire.debezium.typed_images import (
     read_images,
     unexpected_map,
 )
-from sparkwire.json import values
-from sparkwire.json.images import Images
+from sparkwire.json.types import Type
 from sparkwire.kernels import Bools, Ints
 
 _ROWS: Final = np.isin(np.arange(-1, len(OPERATION_NAMES)), [-1, INSERT, UPDATE, DELETE, READ, TRUNCATE, UPSERT])
 """which operations change rows; the index is the code plus one"""
 POSITION: Final = pa.struct(
-    [("log", pa.string()), ("position", pa.int64()), ("sub_position", pa.int64()), ("row", pa.int64())]
+    [
+        ("log", pa.string()),
+        ("lsn", pa.string()),
+        ("position", pa.int64()),
+        ("sub_position", pa.int64()),
+        ("row", pa.int64()),
+    ]
 )
 _NUMBERED: Final = r"^(?P<name>.*?)\.?(?P<number>[0-9]+)$"
 """the name of a binary log file: ``binlog.000001``"""
@@ -129,7 +141,7 @@ def change_rows(
     table
         the table; None selects the messages of all tables
     columns
-        names and types, in the syntax of ``connect_types``
+        names and types, in the syntax of ``sparkwire.json.types``
     keys
         the records' keys: JSON with or without its schema. With keys, a tombstone is a DELETE of its key.
     topics
@@ -156,8 +168,18 @@ def changes_of(
     dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, keys, topics, table)
     rows = np.flatnonzero(chosen | dead)
     versions, flattened = messages.declared.of(rows), scan.flattened[rows]
+    form = placeholder_of(placeholder)
     before, after = (
-        read_images(JsonRows(image.at(rows), types, flattened, placeholder), types, versions)
+        read_images(
+            JsonRows(
+                image.at(rows),
+                types,
+                unavailable=partial(is_unavailable, form),
+                added=Added(flattened, is_added, ADDED_NAMES),
+            ),
+            types,
+            versions,
+        )
         for image in scan.image_objects
     )
     if keys is not None and dead.any():
@@ -166,11 +188,11 @@ def changes_of(
     unavailable = after.unavailable | (before.unavailable & ~bools_of(after.column.is_valid())[:, None])
     arrays = [
         from_codes(operations, OPERATION_NAMES),
-        _positions(scan, rows),
-        _EVENT_TIME(scan).take(primitive(rows)),
-        _texts(scan, rows, "source.table", "source.collection"),
-        pc.replace_substring_regex(_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
-        _texts(scan, rows, "source.snapshot"),
+        position_of_source(scan, rows),
+        times_of(scan, rows),
+        row_texts(scan, rows, "source.table", "source.collection"),
+        pc.replace_substring_regex(row_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
+        row_texts(scan, rows, "source.snapshot"),
         pa.nulls(len(rows), pa.list_(pa.string())) if keys is None else _key_names(keys, rows),
         before.column,
         after.column,
@@ -186,7 +208,13 @@ def _errors(messages: MessageSide, rows: Ints, dead: Bools) -> pa.Array:
     return own if messages.errors is None else pc.coalesce(messages.errors.take(primitive(rows)), own)
 
 
-def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
+def times_of(scan: Messages, rows: Ints) -> pa.Array:
+    """TIMESTAMP: when each change happened."""
+    return _EVENT_TIME(scan).take(primitive(rows))
+
+
+def row_texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
+    """STRING: the first of these fields that a message has."""
     texts = scan.value(fields[0])
     for field in fields[1:]:
         texts = texts.unless(texts.kinds <= 1, scan.value(field))
@@ -227,7 +255,7 @@ def key_rows(keys: pa.Array, columns: Mapping[str, str]) -> pa.Array:
 
 
 def _key_images(keys: MessageSide, rows: Ints, types: Mapping[str, Type]) -> TypedImages:
-    source = JsonRows(_key_objects(keys, rows), types, np.zeros(len(rows), np.bool_), UNAVAILABLE)
+    source = JsonRows(_key_objects(keys, rows), types)
     return read_images(source, types, keys.declared.of(rows))
 
 
@@ -268,7 +296,7 @@ def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | Non
 # ---------------------------------------------------------------- positions
 
 
-def _positions(scan: Messages, rows: Ints) -> pa.Array:
+def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     """The position of each change in its database's log, from the fields that its connector provides."""
     fields = {name: scan.value(f"source.{name}").at(rows) for name in POSITION_FIELDS}
     texts = {name: values.texts(value) for name, value in fields.items()}
@@ -281,22 +309,28 @@ def _positions(scan: Messages, rows: Ints) -> pa.Array:
     ends, own = (_int_or_null(pc.struct_field(pair, name)) for name in ("before", "own"))
     own = pc.coalesce(own, number("lsn"))
     file = pc.extract_regex(texts["file"], _NUMBERED)
-    is_file = texts["file"].is_valid()
-    log = pc.coalesce(
-        pc.if_else(is_file, pc.coalesce(_text_or_null(pc.struct_field(file, "name")), texts["file"]), None),
-        pc.binary_join_element_wise(texts["commit_lsn"], pc.coalesce(texts["change_lsn"], ""), "/"),
-    )
+    is_file = pc.not_equal(texts["file"], "").fill_null(False)  # TiCDC writes an empty one
+    log = pc.if_else(is_file, pc.coalesce(_text_or_null(pc.struct_field(file, "name")), texts["file"]), None)
+    lsns = [_sortable(texts[name]) for name in ("commit_lsn", "change_lsn")]
+    lsn = pc.binary_join_element_wise(lsns[0], pc.coalesce(lsns[1], ""), "/")
     is_scn = pc.or_(texts["scn"].is_valid(), texts["commit_scn"].is_valid())
     position = pc.coalesce(
         pc.if_else(is_file, _int_or_null(pc.struct_field(file, "number")), None),
         pc.if_else(own.is_valid(), pc.coalesce(ends, 0), None),
         pc.if_else(is_scn, pc.coalesce(number("commit_scn"), 0), None),
         pc.if_else(texts["ord"].is_valid(), number("ts_ms"), None),
+        number("commit_ts"),
     )
     sub_position = pc.coalesce(pc.if_else(is_file, number("pos"), None), own, number("scn"), number("ord"))
-    row = pc.coalesce(number("row"), number("event_serial_no"), number("ssn"))
-    valid = bools_of(pc.or_(log.is_valid(), position.is_valid()))
-    return struct({"log": log, "position": position, "sub_position": sub_position, "row": row}, valid)
+    row = pc.coalesce(pc.if_else(is_file, number("row"), None), number("event_serial_no"), number("ssn"))
+    valid = bools_of(pc.or_(pc.or_(log.is_valid(), lsn.is_valid()), position.is_valid()))
+    parts = {"log": log, "lsn": lsn, "position": position, "sub_position": sub_position, "row": row}
+    return struct(parts, valid)
+
+
+def _sortable(lsn: pa.Array) -> pa.Array:
+    """LSNs as texts that sort like them. SQL Server's have a fixed width, Informix's are decimal numbers."""
+    return pc.if_else(pc.match_substring_regex(lsn, "^[0-9]+$"), pc.utf8_lpad(lsn, 20, "0"), lsn)
 
 
 def _text_or_null(texts: pa.Array) -> pa.Array:

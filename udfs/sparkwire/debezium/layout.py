@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from sparkwire.json.scan import paths
+from sparkwire.json.scan import Paths, paths, tree_of
 
 POSITION_FIELDS: Final = (
     "sequence",
@@ -20,6 +20,7 @@ POSITION_FIELDS: Final = (
     "change_lsn",
     "event_serial_no",
     "ord",
+    "commit_ts",
     "ts_ms",
 )
 """fields of ``source`` with the position of a change in its database's log, for all connectors"""
@@ -50,8 +51,12 @@ _NOTICES: Final = (
     "schemaName",
 )
 """fields of messages about transactions and schemas"""
-TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections", "ts_ms", "ts_us", "ts_ns")
-HEARTBEAT_FIELDS: Final = ("ts_ms", "ts_us", "ts_ns")
+FINER_TIMES: Final = ("ts_us", "ts_ns")
+"""fields that notices have in newer versions only"""
+TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections", "ts_ms")
+HEARTBEAT_FIELDS: Final = ("ts_ms",)
+SCHEMA_FIELDS: Final = ("source", "databaseName", "ddl")
+"""the fields that every notice of its kind has"""
 
 FLATTENED: Final = {
     "op": ("__op",),
@@ -74,6 +79,7 @@ FLATTENED: Final = {
     "source.commit_lsn": ("__commit_lsn", "__source_commit_lsn"),
     "source.change_lsn": ("__change_lsn", "__source_change_lsn"),
     "source.event_serial_no": ("__event_serial_no", "__source_event_serial_no"),
+    "source.commit_ts": ("__commit_ts", "__source_commit_ts"),
     "ts_ms": ("__ts_ms",),
     "ts_us": ("__ts_us",),
     "ts_ns": ("__ts_ns",),
@@ -98,12 +104,41 @@ _FIELDS: Final = (
     *_NOTICES,
     *ADDED_NAMES,
 )
-_AROUND: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
-SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_AROUND))}
-PLAIN: Final = paths(*_FIELDS, *_AROUND)
-"""the paths in a message without an embedded schema"""
-WRAPPED: Final = paths(*(f"payload.{field}" for field in _FIELDS), *_AROUND)
-"""the paths in a message with ``schema`` and ``payload``; the slots are the same as in `PLAIN`"""
+_SCHEMA: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
+_EVENT: Final = ("specversion", "iodebeziumversion")
+"""what CloudEvents of Debezium have"""
+_FOREIGN: Final = ("isDdl", "op_type", "metadata", "data", "database", "table", "type")
+"""fields that only messages of other systems have together, see `Messages.maybe_foreign`"""
+_AROUND: Final = (*_EVENT, *_FOREIGN)
+SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_SCHEMA, *_AROUND))}
+_NOWHERE: Final = ("\0",)
+
+
+def _cloud_path(field: str, data: tuple[str, ...]) -> tuple[str, ...]:
+    """The path of an envelope's field in a CloudEvent; ``data`` is the path of its images."""
+    if field in ("before", "after"):
+        return (*data, field)
+    if field == "transaction.id":
+        return ("iodebeziumtxid",)
+    if field == "op" or field.startswith("source."):
+        return (f"iodebezium{field.removeprefix('source.').replace('_', '')}",)
+    return (*_NOWHERE, field)
+
+
+def _cloud(data: tuple[str, ...]) -> Paths:
+    inside = ((("data", *field.split("."))) for field in _SCHEMA)
+    return tree_of([*(_cloud_path(field, data) for field in _FIELDS), *inside, *((field,) for field in _AROUND)])
+
+
+PLAIN, WRAPPED, CLOUD, CLOUD_WRAPPED = range(4)
+"""forms of a message: a payload, {schema, payload}, and CloudEvents with these"""
+TREES: Final = (
+    paths(*_FIELDS, *_SCHEMA, *_AROUND),
+    paths(*(f"payload.{field}" for field in _FIELDS), *_SCHEMA, *_AROUND),
+    _cloud(("data",)),
+    _cloud(("data", "payload")),
+)
+"""the paths of the same slots in each form"""
 
 
 class Operation(NamedTuple):
@@ -128,7 +163,10 @@ OTHER_OPERATIONS: Final = ("UPSERT", "TRANSACTION", "HEARTBEAT", "DDL")
 OPERATION_NAMES: Final = (*(operation.name for operation in OPERATIONS), *OTHER_OPERATIONS)
 INSERT, UPDATE, DELETE, READ, TRUNCATE, MESSAGE, UPSERT, TRANSACTION, HEARTBEAT, DDL = range(len(OPERATION_NAMES))
 
-WITHOUT_IMAGES: Final = ("mongodb", "cassandra")
+MONGODB, CASSANDRA = "mongodb", "cassandra"
+WITHOUT_ROWS: Final = (MESSAGE, TRANSACTION, HEARTBEAT, DDL)
+"""operations of messages that are no rows of a table"""
+WITHOUT_IMAGES: Final = (MONGODB, CASSANDRA)
 """connectors that may leave out images"""
 
 UNAVAILABLE: Final = "__debezium_unavailable_value"

@@ -14,29 +14,37 @@ from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, U
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, bools_of, to_codes
 from sparkwire.debezium.layout import (
+    CASSANDRA,
+    CLOUD,
+    CLOUD_WRAPPED,
     DDL,
     DELETE,
+    FINER_TIMES,
     FLATTENED,
     HEARTBEAT,
     HEARTBEAT_FIELDS,
     OPERATIONS,
     PLAIN,
+    SCHEMA_FIELDS,
     SLOTS,
     TRANSACTION,
     TRANSACTION_FIELDS,
+    TREES,
     UPSERT,
     WITHOUT_IMAGES,
     WRAPPED,
     is_added,
 )
 from sparkwire.json import values
-from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.grammar import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
 from sparkwire.json.scan import Paths
 from sparkwire.json.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
 
 _OPS: Final = tuple(operation.op for operation in OPERATIONS)
+_CASSANDRA_OPS: Final = ("i", "u", "d")
+"""in the order of `OPERATIONS`; Cassandra's r is the deletion of a range"""
 _NEEDS: Final = {
     image: np.array([*(operation.image == image for operation in OPERATIONS), *[False] * 5])
     for image in ("before", "after")
@@ -45,7 +53,7 @@ _NEEDS: Final = {
 _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
-_PEEKED: Final = 64  # [bytes]
+_PEEKED, _PEEKED_SCHEMA = 1024, 64  # [bytes] in which a message shows its form
 
 
 class Messages:
@@ -53,43 +61,62 @@ class Messages:
 
     def __init__(self, column: pa.Array) -> None:
         self.source: Binary = binary_of(column)
-        offsets = self.source.offsets
-        self._begins, self._ends = offsets[:-1], offsets[1:]
+        self._begins, self._ends = values.bounds(self.source)
         self._integers: dict[str, tuple[Ints, Bools]] = {}
 
     # ------------------------------------------------------------ positions
 
     @cached_property
-    def documents(self) -> Documents:
-        """The fields of every payload, with and without an embedded schema."""
-        likely = self._looks_wrapped()
-        documents = self._scan(WRAPPED if likely else PLAIN, slice(None))
-        other = np.flatnonzero(self._is_wrapped(documents) != likely)
-        if len(other):
-            return documents.replaced(other, self._scan(PLAIN if likely else WRAPPED, other))
-        return documents
+    def _scanned(self) -> tuple[Documents, Ints]:
+        """The fields of every message, and its form. A wrong guess of the form only costs time."""
+        guess = self._likely_form()
+        documents, forms = self._scan(TREES[guess], slice(None)), np.full(self.source.rows, guess)
+        for _ in TREES:
+            seen = self._forms(documents, forms)
+            others = np.flatnonzero(seen != forms)
+            if not len(others):
+                break
+            for form in np.unique(seen[others]).tolist():
+                rows = others[seen[others] == form]
+                documents = documents.replaced(rows, self._scan(TREES[form], rows))
+            forms = seen
+        return documents, forms
 
-    def _looks_wrapped(self) -> bool:
-        """Whether the first message begins like one with a schema. A wrong guess only costs time."""
+    @property
+    def documents(self) -> Documents:
+        return self._scanned[0]
+
+    def _likely_form(self) -> int:
+        """The form of the first message, by its first bytes."""
         sizes = self._ends - self._begins
         if self.source.valid is not None:
             sizes = np.where(self.source.valid, sizes, 0)
         first = int(np.argmax(sizes > 0)) if len(sizes) else 0
         if not len(sizes) or sizes[first] == 0:
-            return False
+            return PLAIN
         begin = int(self._begins[first])
         start = bytes(self.source.data[begin : begin + min(int(sizes[first]), _PEEKED)])
-        return b'"schema"' in start
+        if b'"specversion"' in start:
+            return CLOUD
+        return WRAPPED if b'"schema"' in start[:_PEEKED_SCHEMA] else PLAIN
 
     def _scan(self, tree: Paths, rows: Ints | slice) -> Documents:
         return values.documents(self.source.data, self._begins[rows], self._ends[rows], tree, nulls=True)
 
+    def _forms(self, documents: Documents, forms: Ints) -> Ints:
+        """The form of each message, judged by its readable part and by what a scan of ``forms`` shows of it."""
+        marks = (documents.value(SLOTS[name]).kinds for name in ("specversion", "iodebeziumversion"))
+        is_cloud = np.logical_and.reduce([kinds == STRING for kinds in marks])
+        is_wrapped, as_cloud = self._is_wrapped(documents), forms >= CLOUD
+        plain = np.where(is_cloud, CLOUD, np.where(is_wrapped, WRAPPED, PLAIN))
+        return np.where(as_cloud, np.where(is_cloud, np.where(is_wrapped, CLOUD_WRAPPED, CLOUD), PLAIN), plain)
+
     def _is_wrapped(self, documents: Documents) -> Bools:
-        """Which messages are objects with ``schema`` and ``payload``, judged by their readable part."""
+        """Which messages are objects with ``schema`` and ``payload``."""
         schema, payload = (documents.value(SLOTS[name]).kinds for name in ("schema", "payload"))
         described = (schema == OBJECT) & (documents.value(SLOTS["schema.type"]).kinds == STRING)
-        wrapped: Bools = described & ((payload == OBJECT) | (payload == NULL) | ~documents.intact)
-        unnamed = np.flatnonzero((schema == NULL) & ((payload == OBJECT) | (payload == NULL)) & documents.intact)
+        wrapped: Bools = described & ((payload != ABSENT) | ~documents.intact)
+        unnamed = np.flatnonzero((schema == NULL) & (payload != ABSENT) & documents.intact)
         if len(unnamed):
             counts = values.roots(
                 self.source.data, self._begins[unnamed], self._ends[unnamed], documents.intact[unnamed]
@@ -99,7 +126,15 @@ class Messages:
 
     @cached_property
     def wrapped(self) -> Bools:
-        return self._is_wrapped(self.documents)
+        forms = self._scanned[1]
+        wrapped: Bools = (forms == WRAPPED) | (forms == CLOUD_WRAPPED)
+        return wrapped
+
+    @cached_property
+    def cloud(self) -> Bools:
+        """CloudEvents of Debezium."""
+        cloud: Bools = self._scanned[1] >= CLOUD
+        return cloud
 
     def slot(self, field: str) -> Values:
         """The value of a field by its name in the message."""
@@ -128,8 +163,17 @@ class Messages:
     def integers(self, field: str) -> tuple[Ints, Bools]:
         """The integers of an envelope's field, and which messages have one; read once."""
         if field not in self._integers:
-            self._integers[field] = values.integers(self.value(field))
+            self._integers[field] = values.integers(self._number(field))
         return self._integers[field]
+
+    def _number(self, field: str) -> Values:
+        """The value of an envelope's field. Of CloudEvents, whose numbers are texts, an integer."""
+        value = self.value(field)
+        likely = self.cloud & (value.kinds == STRING)
+        if likely.any():
+            whole = pc.match_substring_regex(values.texts(value.only(likely)), "^-?(0|[1-9][0-9]*)$").fill_null(False)
+            value = value._replace(kinds=np.where(bools_of(whole), np.int8(INTEGER), value.kinds))
+        return value
 
     # ------------------------------------------------------------ kinds of messages
 
@@ -148,20 +192,18 @@ class Messages:
             images |= (kinds[image] == OBJECT) | (kinds[image] == NULL)
         is_source, is_op = kinds["source"] == OBJECT, (kinds["op"] == STRING) | (kinds["op"] == ESCAPED)
         images |= is_source & ((kinds["before"] != ABSENT) | (kinds["after"] != ABSENT))
-        enveloped: Bools = ((is_source | is_op) & images) | (is_source & (kinds["op"] > NULL))
+        enveloped: Bools = ((is_source | is_op) & images) | (is_source & (kinds["op"] > NULL)) | self.cloud
         return enveloped
 
     @cached_property
     def about_schemas(self) -> Bools:
         """Messages of the topic of schema changes."""
-        is_source = self.slot("source").kinds == OBJECT
-        described = (self.slot("ddl").kinds != ABSENT) | (self.slot("tableChanges").kinds == ARRAY)
-        about: Bools = ~self.enveloped & is_source & described
+        about: Bools = ~self.enveloped & (self.slot("source").kinds == OBJECT) & self._has_all(SCHEMA_FIELDS)
         return about
 
     @cached_property
     def heartbeats(self) -> Bools:
-        likely: Bools = ~self.enveloped & ~self.about_schemas & (self.slot("ts_ms").kinds == INTEGER)
+        likely: Bools = ~self.enveloped & (self.slot("ts_ms").kinds == INTEGER)
         return self._with_only(likely, HEARTBEAT_FIELDS)
 
     @cached_property
@@ -173,14 +215,33 @@ class Messages:
         likely &= to_codes(values.texts(self.slot("status").only(likely)), _BEGIN_END) >= 0
         return self._with_only(likely, TRANSACTION_FIELDS)
 
+    def _has_all(self, fields: tuple[str, ...]) -> Bools:
+        all_there: Bools = np.logical_and.reduce([self.slot(field).kinds != ABSENT for field in fields])
+        return all_there
+
     def _with_only(self, likely: Bools, fields: tuple[str, ...]) -> Bools:
-        """The ``likely`` messages that have no other fields."""
+        """The ``likely`` messages that have all of these fields and no others, but for finer times."""
         only = np.zeros(len(likely), np.bool_)
-        rows = np.flatnonzero(likely)
+        rows = np.flatnonzero(likely & self._has_all(fields))
         if len(rows):
-            known = sum((self.slot(field).kinds[rows] != ABSENT).astype(np.int64) for field in fields)
-            only[rows] = self.roots_at(rows).counts == known
+            finer = sum((self.slot(field).kinds[rows] != ABSENT).astype(np.int64) for field in FINER_TIMES)
+            only[rows] = self.roots_at(rows).counts == len(fields) + finer
         return only
+
+    @cached_property
+    def maybe_foreign(self) -> Bools:
+        """Messages that may be of another system: a cheap test before that of the declarations."""
+        has = {
+            name: self.slot(name).kinds != ABSENT
+            for name in ("isDdl", "op_type", "metadata", "data", "type", "specversion")
+        }
+        likely: Bools = (
+            has["isDdl"] | has["op_type"] | (has["data"] & (has["type"] | has["metadata"])) | has["specversion"]
+        )
+        datahub = (self.slot("schema").kinds == OBJECT) & (self.slot("payload").kinds == OBJECT) & ~self.wrapped
+        ddl = has["type"] & (self.slot("database").kinds == STRING) & (self.slot("table").kinds == STRING)
+        foreign: Bools = self.flattened & (likely | datahub | ddl)
+        return foreign
 
     @cached_property
     def flattened(self) -> Bools:
@@ -198,6 +259,15 @@ class Messages:
         return self.texts("op")
 
     @cached_property
+    def of_cassandra(self) -> Bools:
+        """Envelopes of Cassandra's connector, see `cells`."""
+        connector = self.slot("source.connector")
+        likely: Bools = self.enveloped & (connector.sizes == len(CASSANDRA))
+        if likely.any():
+            likely &= bools_of(pc.equal(values.texts(connector.only(likely)), CASSANDRA).fill_null(False))
+        return likely
+
+    @cached_property
     def deleted(self) -> pa.Array:
         """STRING: the deletion mark of a flattened message."""
         return values.texts(self.slot("__deleted").only(self.flattened))
@@ -210,6 +280,8 @@ class Messages:
         if self._has_flattened:
             codes[self.flattened & (op <= NULL) & self.documents.intact] = UPSERT
             codes[self.flattened & bools_of(pc.equal(self.deleted, _TRUE).fill_null(False))] = DELETE
+        if self.of_cassandra.any():
+            codes[self.of_cassandra] = to_codes(self.ops, _CASSANDRA_OPS)[self.of_cassandra]
         for chosen, code in (
             (self.about_schemas, DDL),
             (self.heartbeats, HEARTBEAT),
@@ -224,9 +296,18 @@ class Messages:
     @cached_property
     def errors(self) -> npt.NDArray[np.int8]:
         """The first error of each message, in the order of the contract, which does not depend on the order of keys."""
+        return self._errors(("source", "image"))
+
+    @cached_property
+    def row_errors(self) -> npt.NDArray[np.int8]:
+        """The first error of each message as a row: without ``source``, or an image, a row may still be complete."""
+        return self._errors(())
+
+    def _errors(self, required: tuple[str, ...]) -> npt.NDArray[np.int8]:
         op, source, flattened = self.value("op").kinds, self.slot("source").kinds, self.flattened
-        time = self.value("source.ts_ms").kinds
+        time = self._number("source.ts_ms").kinds
         missing, bad = self._image_faults()
+        bare = self.enveloped & ~self.cloud & ("source" in required)
         reasons = (
             (~self.documents.intact, BAD_JSON),
             (self.tombstones, OK),
@@ -234,11 +315,11 @@ class Messages:
             (self.enveloped & (op <= NULL), MISSING_FIELD),
             (flattened & self._is_empty, MISSING_FIELD),
             (self.operations < 0, UNKNOWN_OPCODE),
-            (self.enveloped & (source <= NULL), MISSING_FIELD),
-            (self.enveloped & (source != OBJECT), BAD_FIELD),
+            (bare & (source <= NULL), MISSING_FIELD),
+            (self.enveloped & ~self.cloud & (source > NULL) & (source != OBJECT), BAD_FIELD),
             ((time > NULL) & (time != INTEGER), BAD_FIELD),
             (self._deleted_is_odd, BAD_FIELD),
-            (missing, MISSING_FIELD),
+            (missing & ("image" in required), MISSING_FIELD),
             (bad, BAD_FIELD),
         )
         errors = np.full(self.source.rows, OK, np.int8)

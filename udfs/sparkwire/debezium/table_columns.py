@@ -12,18 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import bools_of, primitive
+from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
-from sparkwire.debezium.connect_types import Type, combined, of_schema, type_of
+from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.typed_images import Versions
 from sparkwire.json import values
 from sparkwire.json.grammar import NULL
+from sparkwire.json.typed_images import Versions
+from sparkwire.json.types import Type, combined, of_schema, type_of
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
 
-DECLARATION: Final = "columns STRING, recency BIGINT"
+_DATABASE: Final = ("source.db", "source.keyspace", "source.database_id")
+DECLARATION: Final = "columns STRING"
 """the SQL type of the rows of ``declarations``"""
 
 
@@ -31,7 +33,7 @@ DECLARATION: Final = "columns STRING, recency BIGINT"
 def schema_types(text: str) -> Mapping[str, Type]:
     """The columns of a message's schema. Columns of types that Connect does not have are left out."""
     columns = ((field["field"], of_schema(field)) for field in row_fields(text) or ())
-    return MappingProxyType({name: type for name, type in columns if type is not None})
+    return MappingProxyType({name: of_cell(type) for name, type in columns if type is not None})
 
 
 class Declared(NamedTuple):
@@ -60,14 +62,9 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
     chosen &= ~messages.tombstones
     if table is None:
         return chosen
-    parts = name_parts(pc.if_else(pa.array(messages.flattened), declared.names, None))
-    names = [
-        (messages.value("source.table"), messages.value("source.collection")),
-        (messages.value("source.db"), messages.value("source.keyspace"), messages.value("source.database_id")),
-        (messages.value("source.schema"),),
-    ]
-    name, database, schema = (_first_of(given) for given in names)
-    chosen &= _is(name, table.name, parts[0])
+    parts = _schema_parts(messages, declared)
+    database, schema = (_first_of(tuple(map(messages.value, fields))) for fields in (_DATABASE, ("source.schema",)))
+    chosen &= bools_of(pc.equal(names_of(messages, declared), table.name).fill_null(True))
     if table.schema is not None:
         chosen &= _is(schema, table.schema, parts[1]) & _is(database, table.database, None)
     elif table.database is not None:
@@ -75,6 +72,17 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
         matches = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
         chosen &= outer | matches
     return chosen
+
+
+def names_of(messages: Messages, declared: Declared) -> pa.Array:
+    """STRING: the table that each message names, itself or in its schema; NULL if it does not."""
+    name = _first_of((messages.value("source.table"), messages.value("source.collection")))
+    return pc.coalesce(values.texts(name), _schema_parts(messages, declared)[0])
+
+
+def _schema_parts(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
+    """The table, and its database or schema, that the schema of a flattened message names."""
+    return name_parts(pc.if_else(pa.array(messages.flattened), declared.names, None))
 
 
 def _first_of(given: tuple[Values, ...]) -> Values:
@@ -107,41 +115,30 @@ def _parts_of(name: str) -> tuple[str | None, str | None]:
 
 
 def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
-    """Each schema in messages of the table, as text, with the time of its last message [ms since epoch]."""
+    """Each schema in messages of the table, as text."""
     scan = Messages(messages)
     chosen = of_table(scan, embedded(scan), table) & scan.documents.intact & (scan.enveloped | scan.flattened)
-    rows = np.flatnonzero(chosen & (scan.schemas.codes >= 0))
-    codes = scan.schemas.codes[rows]
-    times = _times(scan, rows)
-    order = np.lexsort((times, codes))
-    lasts = order[np.flatnonzero(np.diff(codes[order], append=-1))]
-    declared = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[lasts].tolist()]
-    return pa.record_batch([pa.array(declared, pa.string()), primitive(times[lasts])], names=["columns", "recency"])
-
-
-def _times(scan: Messages, rows: Ints) -> Ints:
-    numbers, valid = values.integers(scan.value("source.ts_ms").at(rows))
-    processed, known = values.integers(scan.value("ts_ms").at(rows))
-    return np.where(valid, numbers, np.where(known, processed, -1))
+    codes = np.unique(scan.schemas.codes[chosen])
+    declared = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[codes >= 0].tolist()]
+    return pa.record_batch([pa.array(declared, pa.string())], names=["columns"])
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:
-    """Columns as a text for ``latest_columns``."""
+    """Columns as a text for `all_columns`."""
     return json.dumps({name: str(type) for name, type in columns.items()}, ensure_ascii=False)
 
 
-def latest_columns(texts: Iterable[str]) -> dict[str, str]:
-    """The name and type of every column of these schemas, from the oldest to the newest.
+def all_columns(texts: Iterable[str]) -> dict[str, str]:
+    """The name and type of every column of these schemas, each with a type that holds the values of all.
 
-    The columns of the newest schema come first. A column has the type of the newest schema that contains it, or a wider type that
-    also holds the values of older schemas.
+    The columns of the largest schema come first. The result does not depend on the order of the schemas.
     """
-    columns: dict[str, Type] = {}
-    for text in texts:
-        newest = {name: type_of(type) for name, type in json.loads(text).items()}
-        both = {name: combined(columns.get(name, type), type) for name, type in newest.items()}
-        columns = both | {name: type for name, type in columns.items() if name not in newest}
-    return {name: str(type) for name, type in columns.items()}
+    versions = [json.loads(text) for text in sorted(set(texts), key=lambda text: (-text.count(":"), text))]
+    types: dict[str, list[Type]] = {}
+    for version in versions:
+        for name, type in version.items():
+            types.setdefault(name, []).append(type_of(type))
+    return {name: str(combined(own)) for name, own in types.items()}
 
 
 def typed(columns: Mapping[str, str]) -> dict[str, Type]:

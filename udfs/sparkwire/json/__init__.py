@@ -12,5 +12,6 @@ Read the modules in this order:
     texts       values as texts and numbers
     values      the values of a batch, and their conversion to columns: the entrance for formats
     images      the images of rows: objects with access to their members
-    strings, escapes, columns   the way back: columns as JSON
+    types, readers, conversions, mysql_types, typed_images   typed columns of images
+    strings, escapes, columns   columns as JSON
 """

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.core.column import binary_of, build, empty, gather, primitive
+from sparkwire.core.column import Binary, binary_of, build, empty, gather, primitive
 from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
 from sparkwire.json.members import Members, count_members, find_last, list_members, list_roots
 from sparkwire.json.scan import Paths, number_runs, scan_documents, scratch
@@ -26,6 +26,7 @@ from sparkwire.kernels.base64 import measure_decoded, write_decoded
 
 Codes = npt.NDArray[np.int32]
 
+_HEADER: Final = 5  # [bytes] of Confluent's wire format
 _PIECE: Final = 1 << 16  # [items]
 _LIKELY: Final = 32
 """Values that a batch of documents usually has at most, of all those that a tree selects. New memory costs as much as a scan."""
@@ -127,6 +128,17 @@ def documents(
         room = tree.slots  # rarely, and then the scan usually ended at the first document
     found = [Values(data, starts[k], sizes[k], kinds[k], counts[k]) for k in range(int(state.found[0]))]
     return Documents(data, state.columns, found, intact)
+
+
+def bounds(source: Binary) -> tuple[Ints, Ints]:
+    """Where the document of each row begins and ends. Confluent's wire format has a header before it: a zero byte and an id."""
+    begins, ends = source.offsets[:-1].astype(np.int64), source.offsets[1:].astype(np.int64)
+    long = ends - begins > _HEADER
+    if not long.any():
+        return begins, ends
+    framed = long & (source.data[np.where(long, begins, 0)] == 0)
+    framed &= source.data[np.where(framed, begins + _HEADER, 0)] == ord("{")
+    return begins + np.where(framed, _HEADER, 0), ends
 
 
 def texts(values: Values) -> pa.Array:

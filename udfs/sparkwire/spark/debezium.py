@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 from sparkwire.core.column import primitive
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.change_rows import change_rows, row_schema
-from sparkwire.debezium.table_columns import DECLARATION, declarations, latest_columns
+from sparkwire.debezium.table_columns import DECLARATION, all_columns, declarations
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import others, with_distinct_names
 from sparkwire.spark.message_tables import no_columns
@@ -93,10 +93,8 @@ def _declared(df: DataFrame, column: str, source: Table, table: str) -> dict[str
     def read(batches: Batches) -> Batches:
         return (declarations(batch.column(0), source) for batch in batches)
 
-    lists = (
-        df.select(F.col(column)).mapInArrow(read, DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
-    )
-    declared = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
+    lists = df.select(F.col(column)).mapInArrow(read, DECLARATION).distinct()
+    declared = all_columns(row["columns"] for row in lists.collect())
     if not declared:
         raise no_columns(table, df.select(F.col(column)), "debezium")
     return declared

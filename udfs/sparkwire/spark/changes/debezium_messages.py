@@ -1,4 +1,4 @@
-"""The values and keys of Debezium's records: JSON, or Avro with schemas in a registry."""
+"""The values and keys of Debezium's records in Avro, with schemas in a registry."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.table_names import table_of, unknown_table
 from sparkwire.debezium.avro_messages import avro_columns, avro_side, avro_tables
-from sparkwire.debezium.change_rows import MessageSide, json_side
-from sparkwire.spark import debezium
+from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.spark.payload_column import PayloadColumn
 
 Read = Callable[[pa.Array, pa.Array | None], MessageSide]
@@ -58,23 +57,3 @@ class AvroMessages:
             return avro_side(payloads, live.of(payloads.ids) if known is None else known)
 
         return side
-
-
-class JsonMessages:
-    """A column of values or keys in JSON, with or without embedded schemas."""
-
-    def __init__(self, df: DataFrame, column: str) -> None:
-        debezium.check_messages(df, column)
-        self._df, self._column = df, column
-
-    def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table from the schemas in the messages. Raises ValueError if no message has one."""
-        if self._df.isStreaming:
-            raise ValueError(
-                "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
-            )
-        return debezium.columns(self._df, self._column, table)
-
-    @property
-    def read(self) -> Read:
-        return lambda messages, headers: json_side(messages)

@@ -3,7 +3,7 @@
     int8 … int64, float, double, boolean, string, bytes      TINYINT … BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, BINARY
     Date, IsoDate                                            DATE
     Timestamp, MicroTimestamp, NanoTimestamp, IsoTimestamp   TIMESTAMP_NTZ: a local time, as in the database
-    ZonedTimestamp                                           TIMESTAMP
+    ZonedTimestamp, Instant                                  TIMESTAMP; an Instant is [ms since epoch]
     Time, MicroTime, NanoTime, IsoTime, ZonedTime            STRING, HH:mm:ss with a fraction if any: MariaDB's may be
                                                              negative or beyond a day, and not every Spark has a TIME
     Decimal(p,s)                                             DECIMAL(p,s), STRING beyond 38 digits
@@ -23,8 +23,8 @@ numbers and their texts; Connect's type is ``Decimal(p,s)``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -55,6 +55,7 @@ _LOGICAL: Final = {
     "MicroTimestamp": ("int64", LOCAL),
     "NanoTimestamp": ("int64", LOCAL),
     "ZonedTimestamp": ("string", TIMESTAMP),
+    "Instant": ("int64", TIMESTAMP),
     "ZonedTime": ("string", pa.string()),
     "IsoDate": ("string", pa.date32()),
     "IsoTime": ("string", pa.string()),
@@ -104,7 +105,8 @@ class Type(NamedTuple):
     """A type of Connect, with its semantic type."""
 
     kind: str
-    """Connect's name: a key of ``_PLAIN``, array, map or struct; or ``number``, which accepts a number or its text"""
+    """Connect's name: a key of ``_PLAIN``, array, map or struct; ``number``, which accepts a number or its text; or ``text``, a
+    value of MySQL, see `mysql_types`"""
     logical: str = ""
     """the name of the semantic type without the package; empty if unknown"""
     arguments: tuple[int, ...] = ()
@@ -112,11 +114,13 @@ class Type(NamedTuple):
     inner: tuple[Type, ...] = ()
     """the types of an array's items, of a map's keys and values, or of a struct's fields"""
     names: tuple[str, ...] = ()
-    """the names of a struct's fields"""
+    """the names of a struct's fields; the members of MySQL's enum or set"""
 
     @property
     def arrow(self) -> pa.DataType:
         """The Arrow type of the column in Spark."""
+        if self.kind == "text":
+            return text_type(self)
         if self.logical in _LOGICAL:
             return _LOGICAL[self.logical][1]
         if self.logical == "Decimal" or self.kind == "number":
@@ -136,7 +140,9 @@ class Type(NamedTuple):
     @property
     def wire(self) -> pa.DataType:
         """The Arrow type of the values that Connect writes, without their semantic type."""
-        if self.kind == "number":
+        if self.logical == "Decimal":  # its values have two forms
+            return self.arrow
+        if self.kind in ("number", "text"):
             return pa.string()
         if self.kind == "array":
             return pa.list_(self.inner[0].wire)
@@ -156,6 +162,37 @@ class Type(NamedTuple):
             named = zip(self.names, self.inner, strict=True)
             return f"struct<{','.join(f'{_quoted(name)}:{type}' for name, type in named)}>"
         return f"{self.kind}<{','.join(map(str, self.inner))}>" if self.inner else self.kind
+
+
+_TEXT_TYPES: Final = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "year": pa.int32(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "string": pa.string(),
+    "json": pa.string(),
+    "json_latin1": pa.string(),
+    "binary": pa.binary(),
+    "binary_latin1": pa.binary(),
+    "date": pa.date32(),
+    "timestamp_ntz": LOCAL,
+    "timestamp": TIMESTAMP,
+    "enum": pa.string(),
+    "set": pa.list_(pa.string()),
+}
+"""Spark's type of each type of the kind ``text``, but for decimals"""
+
+
+def text_type(type: Type) -> pa.DataType:
+    """The Arrow type of a type of the kind ``text``. A decimal of more than 38 digits is a STRING."""
+    if type.logical == "decimal":
+        precision, scale = type.arguments
+        return pa.decimal128(precision, scale) if precision <= DIGITS else pa.string()
+    return _TEXT_TYPES[type.logical]
 
 
 _VARIABLE: Final = Type("struct", "VariableScaleDecimal", (), (Type("int32"), Type("bytes")), ("scale", "value"))
@@ -336,27 +373,79 @@ def _quoted(name: str) -> str:
     return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
 
 
-# ---------------------------------------------------------------- two of one column
+# ---------------------------------------------------------------- versions of one column
 
 _WIDTHS: Final = ("int8", "int16", "int32", "int64")
 _INT_DIGITS: Final = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
+_FLOATS: Final = {"float": ("int8", "int16"), "double": ("int8", "int16", "int32", "float")}
+"""the types whose values each floating-point type holds exactly"""
+_LOCAL_TIMES: Final = ("Date", "IsoDate", "Timestamp", "MicroTimestamp", "NanoTimestamp", "IsoTimestamp")
+"""types of local dates and times, each one of which holds the values of those before it"""
+TEXT: Final = Type("string")
 
 
-def combined(older: Type, newer: Type) -> Type:
-    """The type of a column whose type has changed: the wider type if it holds the values of both, else the newer."""
-    if older == newer:
-        return newer
-    if older.logical == newer.logical == "":
-        if older.kind in _WIDTHS and newer.kind in _WIDTHS:
-            return max(older, newer, key=lambda one: _WIDTHS.index(one.kind))
-        if {older.kind, newer.kind} == {"float", "double"}:
+def combined(types: Iterable[Type]) -> Type:
+    """The narrowest type that holds the values of all versions of a column, whatever their order; STRING if no other does."""
+    versions = sorted(dict.fromkeys(types), key=str)
+    return reduce(_wider, versions) if versions else TEXT
+
+
+def _wider(one: Type, other: Type) -> Type:
+    if one == other:
+        return one
+    if one.kind == other.kind == "array":
+        return Type("array", inner=(_wider(one.inner[0], other.inner[0]),))
+    if not one.logical and not other.logical:
+        if one.kind in _WIDTHS and other.kind in _WIDTHS:
+            return max(one, other, key=lambda one: _WIDTHS.index(one.kind))
+        for narrow, wide in ((one, other), (other, one)):
+            if narrow.kind in _FLOATS.get(wide.kind, ()):
+                return wide
+        if {one.kind, other.kind} == {"int32", "float"}:
             return Type("double")
-    for one, other in ((older, newer), (newer, older)):
-        if one.logical == "Decimal" and not other.logical and other.kind in _WIDTHS:
-            precision, scale = one.arguments
-            return _decimal(max(precision, _INT_DIGITS[other.kind] + scale), scale)
-    if older.logical == newer.logical == "Decimal":
-        scale = max(older.arguments[1], newer.arguments[1])
-        whole = max(type.arguments[0] - type.arguments[1] for type in (older, newer))
-        return _decimal(whole + scale, scale)
-    return newer
+    if one.logical in _LOCAL_TIMES and other.logical in _LOCAL_TIMES:
+        return max(one, other, key=lambda one: _LOCAL_TIMES.index(one.logical))
+    digits = [_digits(type) for type in (one, other)]
+    if digits[0] and digits[1]:
+        scale, whole = (max(pair[k] for pair in digits if pair) for k in (1, 0))
+        return _decimal(whole + scale, scale, next(t.kind for t in (one, other) if t.kind in ("bytes", "number")))
+    return TEXT
+
+
+_ARROW_WIDTHS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_ARROW_DIGITS: Final = dict(zip(_ARROW_WIDTHS, (3, 5, 10, 19), strict=True))
+_ARROW_FLOATS: Final = {pa.float32(): _ARROW_WIDTHS[:2], pa.float64(): (*_ARROW_WIDTHS[:3], pa.float32())}
+
+
+def widest(types: Iterable[pa.DataType]) -> pa.DataType:
+    """The narrowest SQL type that holds the values of all these types; STRING if no other does."""
+    return reduce(_wider_arrow, sorted(dict.fromkeys(types), key=str))
+
+
+def _wider_arrow(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    if one == other:
+        return one
+    if one in _ARROW_WIDTHS and other in _ARROW_WIDTHS:
+        return max(one, other, key=_ARROW_WIDTHS.index)
+    for narrow, wide in ((one, other), (other, one)):
+        if narrow in _ARROW_FLOATS.get(wide, ()):
+            return wide
+    if {one, other} == {pa.int32(), pa.float32()}:
+        return pa.float64()
+    if {one, other} == {pa.date32(), LOCAL}:
+        return LOCAL
+    digits = [
+        (type.precision - type.scale, type.scale) if pa.types.is_decimal(type) else (_ARROW_DIGITS.get(type, 0), 0)
+        for type in (one, other)
+    ]
+    if all(sum(pair) for pair in digits):
+        whole, scale = (max(pair[k] for pair in digits) for k in (0, 1))
+        return pa.decimal128(whole + scale, scale) if whole + scale <= DIGITS else pa.string()
+    return pa.string()
+
+
+def _digits(type: Type) -> tuple[int, int] | None:
+    """The digits before and after the point of a decimal or an integer; None for any other type."""
+    if type.logical == "Decimal" or type.kind == "number":
+        return type.arguments[0] - type.arguments[1], type.arguments[1]
+    return (_INT_DIGITS[type.kind], 0) if type.kind in _WIDTHS and not type.logical else None

@@ -1,4 +1,4 @@
-"""Convert Connect's wire values to their semantic types: numbers, texts and bytes to dates, times and decimals.
+"""Convert Connect's wire values to their semantic types, and values of one type exactly to another.
 
 A value that Spark cannot hold is NULL and rejected: an infinite date, a year after 9999, or a text that is not a time.
 """
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column import bools_of, build, lists, micros, primitive, spans_of, struct, timestamps
-from sparkwire.debezium.connect_types import DIGITS, LOCAL, Type
+from sparkwire.json.types import DIGITS, LOCAL, Type
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
 from sparkwire.kernels.load import store_u8
 from sparkwire.kernels.text import decimal_width, write_digits
@@ -40,7 +40,7 @@ class Converted(NamedTuple):
     invalid: Bools
 
 
-def meant(raw: pa.Array, type: Type) -> Converted:
+def convert(raw: pa.Array, type: Type) -> Converted:
     """Convert a column of the type's ``wire`` type to its ``arrow`` type."""
     if type.kind in ("array", "map"):
         return _collection(raw, type)
@@ -57,7 +57,7 @@ def _collection(raw: pa.Array, type: Type) -> Converted:
     if raw.offset:
         raw = pa.concat_arrays([raw])
     parts = [raw.keys, raw.items] if type.kind == "map" else [raw.values]
-    parts_read = [meant(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
+    parts_read = [convert(part, inner) for part, inner in zip(parts, type.inner, strict=True)]
     invalid = np.zeros(len(raw), np.bool_)
     offsets = np.asarray(raw.offsets)
     items = np.logical_or.reduce([part.invalid for part in parts_read])
@@ -75,7 +75,7 @@ def _collection(raw: pa.Array, type: Type) -> Converted:
 
 
 def _struct(raw: pa.Array, type: Type) -> Converted:
-    fields = [meant(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
+    fields = [convert(part, inner) for part, inner in zip(raw.flatten(), type.inner, strict=True)]
     valid = bools_of(raw.is_valid())
     invalid = valid & np.logical_or.reduce([part.invalid for part in fields])
     return Converted(
@@ -104,6 +104,11 @@ def _timestamp(raw: pa.Array, _: Type) -> pa.Array:
     return _local(timestamps(numbers, "ms", valid))
 
 
+def _instant(raw: pa.Array, _: Type) -> pa.Array:
+    numbers, valid = _numbers(raw)
+    return timestamps(numbers, "ms", valid)
+
+
 def _micro_timestamp(raw: pa.Array, _: Type) -> pa.Array:
     return _local(micros(*_numbers(raw)))
 
@@ -114,19 +119,21 @@ def _nano_timestamp(raw: pa.Array, _: Type) -> pa.Array:
 
 
 def _zoned_timestamp(raw: pa.Array, _: Type) -> pa.Array:
-    return _parsed(raw, TIMESTAMP)
+    return parsed(raw, TIMESTAMP)
 
 
 def _iso_timestamp(raw: pa.Array, _: Type) -> pa.Array:
-    return _local(_parsed(raw, TIMESTAMP))
+    zoned = pc.if_else(pc.ends_with(raw, "Z"), raw, None)
+    column = _local(parsed(zoned, TIMESTAMP))
+    return column if zoned.null_count == raw.null_count else pc.coalesce(column, local_times(raw))
 
 
 def _iso_date(raw: pa.Array, _: Type) -> pa.Array:
-    days = _parsed(pc.replace_substring_regex(raw, "Z$", ""), pa.date32())
+    days = parsed(pc.replace_substring_regex(raw, "Z$", ""), pa.date32())
     return _date(days.cast(pa.int32()), _)
 
 
-def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
+def parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Parse texts in ISO 8601, with fractions to microseconds; NULL for other texts."""
     with suppress(pa.ArrowInvalid):
         return _in_range(texts.cast(type))
@@ -134,6 +141,14 @@ def _parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
     distinct = cut.dictionary_encode()
     parsed = [_one(text, type) for text in distinct.dictionary]
     return _in_range(pa.concat_arrays([pa.nulls(0, type), *parsed]).take(distinct.indices))
+
+
+def local_times(texts: pa.Array) -> pa.Array:
+    """TIMESTAMP_NTZ from texts such as ``2024-02-29 01:02:03.5``; NULL for other texts and for zero dates."""
+    plain = pc.match_substring_regex(
+        texts, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?$"
+    )
+    return _in_range(parsed(pc.if_else(plain, texts, None), LOCAL))
 
 
 def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:
@@ -145,7 +160,8 @@ def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:
 def _in_range(column: pa.Array) -> pa.Array:
     if not pa.types.is_timestamp(column.type):
         return column
-    return micros(np.asarray(column.cast(pa.int64()).fill_null(0)), bools_of(column.is_valid()))
+    moments = micros(np.asarray(column.cast(pa.int64()).fill_null(0)), bools_of(column.is_valid()))
+    return moments if column.type.tz else _local(moments)
 
 
 def _clock(per_second: int) -> Callable[[pa.Array, Type], pa.Array]:
@@ -219,11 +235,12 @@ def _nano_duration(raw: pa.Array, _: Type) -> pa.Array:
 # ---------------------------------------------------------------- decimals
 
 
-def _decimal(raw: pa.Array, type: Type) -> pa.Array:
+def decimals_of_bytes(raw: pa.Array, type: Type) -> pa.Array:
+    """Decimals from BINARY, the unscaled numbers; STRING if the type has more than 38 digits."""
     scale = type.arguments[1]
     if not pa.types.is_decimal(type.arrow) or scale < 0:
         texts = [_decimal_text(value, scale) for value in raw.to_pylist()]
-        return _decimals_of(pa.array(texts, pa.string()), type.arrow)
+        return decimals_of(pa.array(texts, pa.string()), type.arrow)
     low, high, fits = _words(raw)
     whole = np.stack([low, high.view(np.uint64)], axis=1)
     return _with_filters(primitive_decimal(whole, fits, scale), type.arrow)
@@ -284,10 +301,10 @@ def _variable(raw: pa.Array, _: Type) -> pa.Array:
 
 
 def _number(raw: pa.Array, type: Type) -> pa.Array:
-    return _decimals_of(raw, type.arrow)
+    return decimals_of(raw, type.arrow)
 
 
-def _decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
+def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Decimals from texts; NULL if a number has more digits than the type."""
     if pa.types.is_string(type):
         return texts
@@ -312,6 +329,11 @@ def _enum(raw: pa.Array, _: Type) -> pa.Array:
 
 
 def _enum_set(raw: pa.Array, _: Type) -> pa.Array:
+    return split_members(raw)
+
+
+def split_members(raw: pa.Array) -> pa.Array:
+    """ARRAY<STRING>: texts split at commas; an empty text has no members."""
     members = pc.split_pattern(raw, ",")
     counts = np.asarray(members.value_lengths().fill_null(0), np.int64)
     empty = bools_of(pc.equal(raw, "").fill_null(False))
@@ -334,6 +356,7 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "MicroTimestamp": _micro_timestamp,
     "NanoTimestamp": _nano_timestamp,
     "ZonedTimestamp": _zoned_timestamp,
+    "Instant": _instant,
     "IsoTimestamp": _iso_timestamp,
     "IsoDate": _iso_date,
     "IsoTime": _iso_time,
@@ -342,7 +365,6 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "NanoTime": _clock(10**9),
     "MicroDuration": _micro_duration,
     "NanoDuration": _nano_duration,
-    "Decimal": _decimal,
     "VariableScaleDecimal": _variable,
     "number": _number,
     "Enum": _enum,
@@ -354,17 +376,47 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
 # ---------------------------------------------------------------- from one type to another
 
 
-def fitted(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """Convert values to another type, after a change of the table's schema; NULL if a value does not fit."""
+def fit(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """Convert values exactly to another type; NULL if a value does not fit, or would lose something."""
     if column.type == type:
         return column
+    if pa.types.is_list(column.type) and pa.types.is_list(type):
+        return _fit_lists(column, type)
     if pa.types.is_string(column.type) and pa.types.is_decimal(type):
-        return _decimals_of(column, type)
+        return decimals_of(column, type)
     if not _may_become(column.type, type):
         return pa.nulls(len(column), type)
+    result = _cast(column, type)
+    if pa.types.is_string(type):
+        return result
+    again = _cast(result, column.type)
+    same = pc.equal(again, column)
+    if pa.types.is_floating(column.type):
+        same = pc.or_(same, pc.and_(pc.is_nan(again), pc.is_nan(column)))
+    return pc.if_else(same, result, None)
+
+
+def _fit_lists(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """The lists whose items all fit."""
+    items = column.flatten()
+    fitted = fit(items, type.value_type)
+    lost = bools_of(pc.and_(items.is_valid(), fitted.is_null()))
+    counts = np.asarray(column.value_lengths().fill_null(0), np.int64)
+    firsts = np.concatenate(([0], np.cumsum(counts)))
+    sums = np.concatenate(([0], np.cumsum(lost)))
+    valid = bools_of(column.is_valid()) & (sums[firsts[1:]] == sums[firsts[:-1]])
+    return lists(firsts.astype(np.int32), fitted, valid).cast(type)
+
+
+def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
+    """The values as another type; NULL if Arrow cannot convert one."""
+    if pa.types.is_integer(column.type) and pa.types.is_decimal(type):
+        column = column.cast(pa.decimal128(DIGITS, 0))
     with suppress(pa.ArrowInvalid):
-        return column.cast(type)
-    return pa.concat_arrays([_cast_one(column.slice(i, 1), type) for i in range(len(column))])
+        return column.cast(type, safe=False)
+    distinct = column.dictionary_encode()
+    parts = [_cast_one(distinct.dictionary.slice(i, 1), type) for i in range(len(distinct.dictionary))]
+    return pa.concat_arrays([pa.nulls(0, type), *parts]).take(distinct.indices)
 
 
 def _cast_one(value: pa.Array, type: pa.DataType) -> pa.Array:
@@ -373,13 +425,19 @@ def _cast_one(value: pa.Array, type: pa.DataType) -> pa.Array:
     return pa.nulls(1, type)
 
 
-def _may_become(had: pa.DataType, has: pa.DataType) -> bool:
-    if pa.types.is_string(has):
-        return not pa.types.is_nested(had) and not pa.types.is_binary(had) and not pa.types.is_duration(had)
-    numbers = [_is_number(type) for type in (had, has)]
-    times = [pa.types.is_timestamp(type) or pa.types.is_date(type) for type in (had, has)]
-    return all(numbers) or all(times)
+def _may_become(old: pa.DataType, new: pa.DataType) -> bool:
+    if pa.types.is_string(new):
+        return not pa.types.is_nested(old) and not pa.types.is_binary(old) and not pa.types.is_duration(old)
+    numbers = [_is_number(type) for type in (old, new)]
+    # A local time and an instant differ by an unknown time zone.
+    times = [pa.types.is_date(type) or type == LOCAL for type in (old, new)]
+    return all(numbers) or all(times) or (pa.types.is_string(old) and pa.types.is_integer(new))
 
 
 def _is_number(type: Any) -> bool:
-    return bool(pa.types.is_integer(type) or pa.types.is_floating(type) or pa.types.is_decimal(type))
+    return bool(
+        pa.types.is_integer(type)
+        or pa.types.is_floating(type)
+        or pa.types.is_decimal(type)
+        or pa.types.is_boolean(type)
+    )

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
-from sparkwire.debezium import connect_json
-from sparkwire.debezium.connect_types import Type
-from sparkwire.debezium.layout import ADDED_NAMES, is_added
-from sparkwire.debezium.meanings import Converted, fitted, meant
-from sparkwire.json import values
-from sparkwire.json.grammar import NULL, OBJECT
+from sparkwire.json import readers, values
+from sparkwire.json.conversions import Converted, convert, fit
+from sparkwire.json.grammar import ABSENT, NULL, OBJECT
 from sparkwire.json.images import Images
 from sparkwire.json.scan import Paths, tree_of
-from sparkwire.json.values import Codes, Values
+from sparkwire.json.types import Type
+from sparkwire.json.values import Codes, Documents, Values
 from sparkwire.kernels import Bools, Ints
 
 _ENDLESS: Final = {
@@ -54,6 +49,18 @@ class MapEntries(NamedTuple):
     rows: Ints
     names: pa.Array
     texts: pa.Array
+
+
+class Added(NamedTuple):
+    """Members that are not columns of the table."""
+
+    rows: Bools
+    is_name: Callable[[str], bool]
+    likely: tuple[str, ...]
+    """names that are usual"""
+
+
+Unavailable = Callable[[Values, Type], Bools]
 
 
 class Wire(NamedTuple):
@@ -140,7 +147,7 @@ def _same_on_the_wire(declared: Type, requested: Type) -> bool:
 
 def _typed(wire: Wire, declared: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
     """The converted column, the unavailable values, and the rejected values."""
-    column = fitted(meant(wire.raw.column, declared).column, requested.arrow)
+    column = fit(convert(wire.raw.column, declared).column, requested.arrow)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
     return column, wire.unavailable, wire.present & ~wire.unavailable & ~bools_of(column.is_valid())
@@ -164,95 +171,101 @@ def named_lists(flags: Bools, names: Sequence[str]) -> pa.Array:
     return lists(firsts, strings(list(names)).take(primitive(np.ascontiguousarray(columns))), np.diff(firsts) > 0)
 
 
-# ---------------------------------------------------------------- placeholders
-
-
-@lru_cache(64)
-def placeholder_texts(placeholder: str, kind: str) -> tuple[str, ...]:
-    """The forms of the placeholder in JSON: the text for a string, the JSON for a container."""
-    import base64
-    import json
-
-    data = placeholder.encode()
-    if kind == "string":
-        # In hex mode, bytes are strings; an hstore may be JSON.
-        return (
-            placeholder,
-            data.hex(),
-            json.dumps({placeholder: placeholder}, separators=(",", ":"), ensure_ascii=False),
-        )
-    if kind == "bytes":
-        return (base64.b64encode(data).decode(),)
-    if kind == "array":
-        text = json.dumps([placeholder], ensure_ascii=False)
-        numbers = json.dumps([*data], separators=(",", ":"))
-        return text, numbers, f'["{uuid_of(placeholder)}"]'
-    if kind == "map":
-        return (json.dumps({placeholder: placeholder}, separators=(",", ":"), ensure_ascii=False),)
-    return ()
-
-
-def uuid_of(placeholder: str) -> str:
-    """The result of Java's ``UUID.nameUUIDFromBytes``."""
-    digest = bytearray(hashlib.md5(placeholder.encode(), usedforsecurity=False).digest())
-    digest[6] = digest[6] & 0x0F | 0x30
-    digest[8] = digest[8] & 0x3F | 0x80
-    return str(uuid.UUID(bytes=bytes(digest)))
-
-
 # ---------------------------------------------------------------- JSON
 
 
 class JsonRows:
-    """Rows from images that are JSON objects."""
+    """Rows from images that are JSON objects.
 
-    def __init__(self, objects: Values, columns: Mapping[str, Type], flattened: Bools, placeholder: str) -> None:
-        self.objects, self.flattened, self.placeholder = objects, flattened, placeholder
+    Parameters
+    ----------
+    objects
+        the image of each row
+    columns
+        the names and types of the table's columns
+    rest
+        images with the members that ``objects`` leave out, because they have not changed
+    unavailable
+        returns which values stand for one that the message does not contain
+    missing
+        rows in which a member that is not there has an unknown value; elsewhere it is NULL
+    added
+        rows with members that are not columns of the table, and how to recognize their names
+    """
+
+    def __init__(
+        self,
+        objects: Values,
+        columns: Mapping[str, Type],
+        *,
+        rest: Values | None = None,
+        unavailable: Unavailable | None = None,
+        missing: Bools | None = None,
+        added: Added | None = None,
+    ) -> None:
+        self.objects, self.rest, self.unavailable, self.missing = objects, rest, unavailable, missing
+        self.added = added if added is not None and added.rows.any() else None
         self.present: Bools = objects.kinds == OBJECT
         self.places = {name: k for k, name in enumerate(columns)}
 
     @cached_property
-    def documents(self) -> values.Documents:
-        begins = np.where(self.present, self.objects.starts, 0)
-        ends = begins + np.where(self.present, self.objects.sizes, 0)
-        tree = _tree(tuple(self.places), bool(self.flattened.any()))
-        return values.documents(self.objects.data, begins, ends, tree, nulls=True)
+    def _documents(self) -> Documents:
+        return self._scan(self.objects)
+
+    @cached_property
+    def _rest(self) -> Documents | None:
+        return None if self.rest is None else self._scan(self.rest)
+
+    def _scan(self, objects: Values) -> Documents:
+        is_object = objects.kinds == OBJECT
+        begins = np.where(is_object, objects.starts, 0)
+        ends = begins + np.where(is_object, objects.sizes, 0)
+        tree = _tree(tuple(self.places), self.added.likely if self.added else ())
+        return values.documents(objects.data, begins, ends, tree, nulls=True)
 
     def value(self, name: str, rows: Ints | None = None) -> Values:
-        value = self.documents.value(self.places[name]).only(self.present)
+        place = self.places[name]
+        value = self._documents.value(place).only(self.present)
+        if self._rest is not None:
+            value = value.unless(self.present & (value.kinds == ABSENT), self._rest.value(place))
         return value if rows is None else value.at(rows)
 
     def column(self, name: str, type: Type, rows: Ints | None) -> Wire:
         value = self.value(name, rows)
-        unavailable = self._unavailable(value, type)
+        unavailable = np.zeros(len(value.kinds), np.bool_)
+        if self.unavailable is not None:
+            unavailable |= self.unavailable(value, type)
+        if self.missing is not None:
+            chosen = self.present & self.missing
+            unavailable |= (chosen if rows is None else chosen[rows]) & (value.kinds == ABSENT)
         if unavailable.any():
             value = value.only(~unavailable)
-        return Wire(connect_json.read(value, type), value.kinds > NULL, unavailable)
-
-    def _unavailable(self, value: Values, type: Type) -> Bools:
-        texts = placeholder_texts(self.placeholder, type.kind)
-        unavailable = np.zeros(len(value.kinds), np.bool_)
-        if texts:
-            likely = np.flatnonzero((value.kinds > NULL) & (value.sizes >= min(map(len, texts))))
-            likely = likely[np.isin(value.sizes[likely], [size for text in texts for size in _sizes(text)])]
-            if len(likely):
-                unavailable[likely] = bools_of(pc.is_in(values.texts(value.at(likely)), pa.array(texts, pa.string())))
-        return unavailable
+        return Wire(readers.read(value, type), value.kinds > NULL, unavailable)
 
     def texts(self, name: str, rows: Ints) -> pa.Array:
         return values.texts(self.value(name, rows))
 
+    @property
+    def is_empty(self) -> Bools:
+        """Images without any member that is a column."""
+        empty = self.present.copy()
+        for name in self.places:
+            empty &= self.value(name).kinds == ABSENT
+            if not empty.any():
+                break
+        return empty
+
     def unknown(self) -> list[MapEntries]:
-        rows = np.flatnonzero(self.present & (self.documents.known() != self.objects.counts))
+        rows = np.flatnonzero(self.present & (self._documents.known() != self.objects.counts))
         if not len(rows):
             return []
         images = Images(self.objects.at(rows))
         encoded = images.names.dictionary_encode()
-        names = encoded.dictionary.to_pylist()
-        of_table = np.array([name in self.places for name in names], np.bool_)
-        added = np.array([is_added(name) for name in names], np.bool_)
-        codes = np.asarray(encoded.indices)
-        shown = ~of_table[codes] & ~(added[codes] & self.flattened[rows][images.rows])
+        names, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
+        shown = ~np.array([name in self.places for name in names], np.bool_)[codes]
+        if self.added is not None:
+            is_added = np.array([self.added.is_name(name) for name in names], np.bool_)
+            shown &= ~(is_added[codes] & self.added.rows[rows][images.rows])
         if images.superseded is not None:
             shown &= ~images.superseded
         places = np.flatnonzero(shown)
@@ -260,13 +273,6 @@ class JsonRows:
         return [MapEntries(rows[images.rows[places]], images.names.take(primitive(places)), texts)]
 
 
-def _sizes(text: str) -> tuple[int, ...]:
-    """The possible sizes of a placeholder in JSON [bytes]: plain, and with every quote escaped."""
-    size = len(text.encode())
-    return size, size + text.count('"') + text.count("\\")
-
-
 @lru_cache(256)
-def _tree(columns: tuple[str, ...], flattened: bool) -> Paths:
-    added = [name for name in ADDED_NAMES if flattened and name not in columns]
-    return tree_of([(name,) for name in (*columns, *added)])
+def _tree(columns: tuple[str, ...], added: tuple[str, ...]) -> Paths:
+    return tree_of([(name,) for name in (*columns, *(name for name in added if name not in columns))])

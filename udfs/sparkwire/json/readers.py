@@ -1,8 +1,9 @@
-"""Convert JSON values of Connect's ``JsonConverter`` to columns of their wire types."""
+"""Read JSON values as columns of their wire types: in every form that Connect's ``JsonConverter`` accepts, and MySQL's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 import numpy as np
@@ -11,17 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, struct
-from sparkwire.debezium.connect_types import Type
-from sparkwire.debezium.meanings import Converted
 from sparkwire.json import values
+from sparkwire.json.conversions import Converted, decimals_of, decimals_of_bytes
 from sparkwire.json.grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
 from sparkwire.json.images import Images
+from sparkwire.json.mysql_types import read_texts
 from sparkwire.json.scan import tree_of
+from sparkwire.json.types import Type
 from sparkwire.json.values import Values
-from sparkwire.kernels import Bools
+from sparkwire.kernels import Bools, Ints
 
 _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 """numbers that JSON does not have; they are strings"""
+_BOUNDS: Final = tuple(pa.scalar(Decimal(bound), pa.decimal128(19, 0)) for bound in (-(2**63) - 1, 2**63))
 
 
 def read(items: Values, type: Type) -> Converted:
@@ -37,11 +40,24 @@ def _plain(column: pa.Array) -> Converted:
 
 def _integer(items: Values, type: Type) -> Converted:
     numbers, valid = values.integers(items)
+    if (items.kinds == REAL).any():
+        numbers, valid = _with_whole_reals(items, numbers, valid)
     if type.kind == "int64":
         return _plain(primitive(numbers, valid))
     dtype = np.dtype(type.kind)
     bounds = np.iinfo(dtype)
     return _plain(primitive(numbers.astype(dtype), valid & (numbers >= bounds.min) & (numbers <= bounds.max)))
+
+
+def _with_whole_reals(items: Values, numbers: Ints, valid: Bools) -> tuple[Ints, Bools]:
+    """Whole numbers with a fraction or an exponent count, such as 5.0 and 1e3."""
+    rows = np.flatnonzero(items.kinds == REAL)
+    whole = decimals_of(values.texts(items.at(rows)), pa.decimal128(19, 0))
+    wide = pc.and_(pc.greater(whole, _BOUNDS[0]), pc.less(whole, _BOUNDS[1])).fill_null(False)
+    numbers, valid = numbers.copy(), valid.copy()
+    numbers[rows] = np.asarray(pc.if_else(wide, whole, None).fill_null(0).cast(pa.int64()))
+    valid[rows] = bools_of(wide)
+    return numbers, valid
 
 
 def _is_text(items: Values) -> Bools:
@@ -68,8 +84,24 @@ def _string(items: Values, _: Type) -> Converted:
     return _plain(values.texts(items.only(_is_text(items))))
 
 
-def _bytes(items: Values, _: Type) -> Converted:
+def _bytes(items: Values, type: Type) -> Converted:
+    if type.logical == "Decimal":
+        return _plain(_decimals(items, type))
     return _plain(values.from_base64(values.texts(items.only(_is_text(items)))))
+
+
+def _decimals(items: Values, type: Type) -> pa.Array:
+    """Decimals, each one as Base64 of its unscaled number or as a JSON number (``decimal.format``)."""
+    data = values.from_base64(values.texts(items.only(_is_text(items))))
+    decimals = decimals_of_bytes(data, type)
+    is_number = (items.kinds == INTEGER) | (items.kinds == REAL)
+    if not is_number.any():
+        return decimals
+    return pc.coalesce(decimals, decimals_of(values.texts(items.only(is_number)), type.arrow))
+
+
+def _text(items: Values, type: Type) -> Converted:
+    return _plain(read_texts(items, type))
 
 
 def _number(items: Values, _: Type) -> Converted:
@@ -139,6 +171,7 @@ _READERS: Final[dict[str, Callable[[Values, Type], Converted]]] = {
     "string": _string,
     "bytes": _bytes,
     "number": _number,
+    "text": _text,
     "array": _array,
     "map": _map,
     "struct": _struct,

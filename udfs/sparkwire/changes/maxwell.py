@@ -1,0 +1,142 @@
+"""Maxwell: messages of MySQL and MariaDB, one for each row.
+
+    type       insert, update, delete, bootstrap-insert; bootstrap-start, bootstrap-complete; table-create and other statements
+    data       {column: value}: the new row, of a delete the old one
+    old        {column: value}: of an update, the old values of the columns that changed
+    database, table, ts [s since epoch], xid, xoffset or commit, position ``file:offset``, gtid, primary_key_columns
+
+A change of the key is one update. With ``output_nulls=false``, NULL is left out (``nulls="absent"``). The rows of a bootstrap are
+READ. Statements are left out, as are the marks of a bootstrap and the rows of Maxwell's own tables; a TRUNCATE has no message.
+
+The order in the source is ``position`` and ``xoffset``, or ``xid`` and ``xoffset`` without a position. The last row of a
+transaction has ``commit`` instead of ``xoffset``.
+
+Sources: Maxwell 1.44.1, its messages over MariaDB; Apache Flink writes the same form.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.changes.columns import DELETE, INSERT, READ, UPDATE
+from sparkwire.changes.systems import NOTHING, ROW, TEXT, Fields, System
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.json import values
+from sparkwire.json.images import Images
+from sparkwire.json.mysql_types import of_maxwell, of_sql
+from sparkwire.kernels import Bools, Ints
+
+_STATEMENTS: Final = tuple(f"{of}-{what}" for of in ("table", "database") for what in ("create", "alter", "drop"))
+_OWN_DATABASE: Final = "maxwell"
+_OWN_TABLES: Final = ("bootstrap", "columns", "databases", "heartbeats", "positions", "schemas", "tables")
+_PLACE: Final = r"^(?P<log>.*?)\.?(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
+_PREFIX: Final = "pk."
+_LAST: Final = 2**63 - 1
+POSITION: Final = pa.struct(
+    [("log", pa.string()), ("position", pa.int64()), ("sub_position", pa.int64()), ("row", pa.int64())]
+)
+
+
+def _own_rows(fields: Fields) -> Bools:
+    """Rows of Maxwell's own tables."""
+    is_own = pc.equal(fields.texts("database"), _OWN_DATABASE)
+    return bools_of(pc.and_(is_own, pc.is_in(fields.texts("table"), pa.array(_OWN_TABLES))).fill_null(False))
+
+
+def _positions(fields: Fields) -> pa.Array:
+    """The file, the place in it and the row; or the transaction and the row."""
+    place = pc.extract_regex(fields.texts("position"), _PLACE)
+    log, file, at = (pc.struct_field(place, name) for name in ("log", "file", "at"))
+    xid, _ = _numbers(fields, "xid")
+    offset, has_offset = values.integers(fields.value("xoffset"))
+    row = pc.if_else(primitive(fields.has("commit"), type=pa.bool_()), _LAST, primitive(offset, has_offset))
+    has_place = place.is_valid()
+    first = pc.if_else(has_place, file.cast(pa.int64()), xid)
+    second = pc.if_else(has_place, at.cast(pa.int64()), 0)
+    valid = bools_of(pc.and_(first.is_valid(), row.is_valid()))
+    return pa.StructArray.from_arrays([log, first, second, row], fields=list(POSITION), mask=pa.array(~valid))
+
+
+def _numbers(fields: Fields, role: str) -> tuple[pa.Array, Bools]:
+    numbers, valid = values.integers(fields.value(role))
+    return primitive(numbers, valid), valid
+
+
+def _names_in_key(keys: pa.Array, fields: Fields, rows: Ints) -> pa.Array:
+    """The names in keys such as {"pk.id": 1}, or ["db", "table", [{"id": 1}]]. They are in lower case; columns may not be."""
+    names = [_names(key) for key in keys.to_pylist()]
+    columns = Images(fields.value("after").at(rows))
+    listed, firsts = columns.names.to_pylist(), columns.listed.firsts.tolist()
+    result = []
+    for row, own in enumerate(names):
+        spelled = {name.lower(): name for name in listed[firsts[row] : firsts[row + 1]]} if own else {}
+        result.append([spelled.get(name, name) for name in own] if own else None)
+    return pa.array(result, pa.list_(pa.string()))
+
+
+@lru_cache(1 << 16)
+def _names(key: bytes | str | None) -> list[str]:
+    try:
+        parsed = json.loads(key or "null")
+    except ValueError:  # a random id, of a statement
+        return []
+    if isinstance(parsed, dict):
+        return [name.removeprefix(_PREFIX) for name in parsed if name.startswith(_PREFIX)]
+    parts = parsed[2] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else []
+    return [name for part in parts if isinstance(part, dict) for name in part]
+
+
+def _declared(fields: Fields, rows: Ints) -> list[dict[str, str]]:
+    """The columns of tables that were created or altered."""
+    texts = values.objects(fields.value("definition").at(rows)).drop_null().to_pylist()
+    definitions = [json.loads(text) for text in dict.fromkeys(texts)]
+    return [
+        {column["name"]: of_maxwell(column) for column in definition.get("columns") or () if "name" in column}
+        for definition in definitions
+    ]
+
+
+MAXWELL: Final = System(
+    name="maxwell",
+    title="Maxwell",
+    fields={
+        "op": "type",
+        "after": "data",
+        "before": "old",
+        "database": "database",
+        "table": "table",
+        "keys": "primary_key_columns",
+        "time": "ts",
+        "transaction": "xid",
+        "xid": "xid",
+        "xoffset": "xoffset",
+        "commit": "commit",
+        "position": "position",
+        "definition": "def",
+        "statement": "sql",
+    },
+    operations={
+        "insert": INSERT,
+        "update": UPDATE,
+        "delete": DELETE,
+        "bootstrap-insert": READ,
+        "bootstrap-start": None,
+        "bootstrap-complete": None,
+        **dict.fromkeys(_STATEMENTS),
+    },
+    marks=({"op": TEXT, "after": ROW}, {"op": TEXT, "database": TEXT, "statement": TEXT, "after": NOTHING}),
+    type_of=of_sql,
+    time_unit="s",
+    before_is_partial=True,
+    missing_is_unknown=True,
+    declared_columns=_declared,
+    names_in_key=_names_in_key,
+    left_out=_own_rows,
+    position=POSITION,
+    positions=_positions,
+)

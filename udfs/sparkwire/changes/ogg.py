@@ -1,0 +1,29 @@
+"""Oracle GoldenGate: operations as JSON rows, as its Kafka handler and Apache Flink write them.
+
+    op_type    I, U, D, T
+    before, after    {column: value}: the old and the new row
+    table      ``schema.table``; op_ts, the time of the change; pos, the position in the trail; primary_keys [column]
+
+Source: Apache Flink 2.3.0's ``ogg-json``.
+"""
+
+from __future__ import annotations
+
+from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
+from sparkwire.changes.systems import ANYTHING, TEXT, System
+from sparkwire.json.mysql_types import of_sql
+
+OGG: System = System(
+    name="ogg",
+    title="Oracle GoldenGate",
+    fields={
+        "op": "op_type",
+        "after": "after",
+        "before": "before",
+        "table": "table",
+        "keys": "primary_keys",
+    },
+    operations={"I": INSERT, "U": UPDATE, "D": DELETE, "T": TRUNCATE},
+    marks=({"op": TEXT, "after": ANYTHING}, {"op": TEXT, "before": ANYTHING}, {"op": TEXT, "table": TEXT}),
+    type_of=of_sql,
+)

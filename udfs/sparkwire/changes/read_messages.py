@@ -1,0 +1,221 @@
+"""Read the rows of a table from the messages of a system that is a declaration."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIELD, OK, UNKNOWN_OPCODE, WRONG_FORMAT
+from sparkwire.changes import foreign
+from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
+from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.systems import Fields, System
+from sparkwire.changes.table_rows import TableRows, objects_only
+from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps
+from sparkwire.core.table_names import Table
+from sparkwire.json import values
+from sparkwire.json.grammar import ARRAY, INTEGER, NULL, OBJECT
+from sparkwire.json.typed_images import Versions
+from sparkwire.json.values import Values
+from sparkwire.kernels import Bools, Ints
+
+_PER_UNIT: Final = {"ms": 1, "s": 1000}
+
+
+class Expanded(NamedTuple):
+    """The rows in messages: the message and the place of each, and its images."""
+
+    messages: Ints
+    places: Ints
+    after: Values
+    before: Values
+
+
+def of_table(fields: Fields, table: Table) -> Bools:
+    """Messages of the table, and those that do not name one."""
+    chosen = np.ones(fields.source.rows, np.bool_)
+    for role, name in (("table", table.name), ("database", table.database), ("schema", table.schema)):
+        if name is not None:
+            same = bools_of(pc.equal(fields.texts(role), name).fill_null(True))
+            chosen &= same
+    return chosen
+
+
+def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
+    """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
+    fields = Fields(system, records.values)
+    ops, is_known, is_left_out = _operations(fields)
+    errors = _errors(fields, is_known)
+    has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
+    chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
+    chosen |= fields.valid & (errors == WRONG_FORMAT)
+    rows = np.flatnonzero(chosen)
+    changes_rows = ~bools_of(pc.equal(ops, TRUNCATE).fill_null(False)) & (errors == OK)
+    expanded = _expanded(fields, rows, changes_rows)
+    taken = primitive(expanded.messages)
+    row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
+    before, after, rest = _images(expanded, row_ops, system)
+    row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages])
+    numbers, timed = values.integers(fields.value("time"))
+    scale = _PER_UNIT[system.time_unit]
+    nothing = pa.nulls(len(expanded.messages), pa.list_(pa.string()))
+    keys = key_lists(fields, records, expanded.messages) if plan.keys is None else nothing
+    return TableRows(
+        expanded.messages,
+        row_ops,
+        before,
+        after,
+        row_errors,
+        timestamps(numbers[expanded.messages] * scale, "ms", timed[expanded.messages]),
+        fields.texts("table").take(taken),
+        _text_or_null(fields.texts("transaction").take(taken)),
+        keys,
+        _versions(fields, expanded.messages),
+        places=primitive(expanded.places.astype(np.int32)),
+        positions=_positions(system, fields, records, expanded),
+        rest=rest,
+        missing=_missing(system, plan, len(expanded.messages)),
+    )
+
+
+def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
+    """The operation of each message, whether it is known, and which messages are left out."""
+    system, texts = fields.system, fields.texts("op")
+    encoded = texts.dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    codes = np.asarray(encoded.indices.fill_null(len(names)))
+    known = np.array([*(name in system.operations for name in names), False])[codes]
+    ops = pa.array([*map(system.operations.get, names), None], pa.string()).take(primitive(codes))
+    ops = pc.if_else(primitive(fields.recognized, type=pa.bool_()), ops, None)
+    out = known & ~bools_of(ops.is_valid()) & fields.recognized
+    if system.left_out is not None:
+        out |= system.left_out(fields) & fields.recognized
+    return ops, known, out
+
+
+def _errors(fields: Fields, is_known: Bools) -> Ints:
+    """The first error of each message."""
+    time = fields.value("time").kinds
+    errors = np.full(fields.source.rows, OK)
+    for fault, code in reversed(
+        (
+            (~fields.valid, MISSING_FIELD),
+            (~fields.documents.intact, BAD_JSON),
+            (~fields.recognized, WRONG_FORMAT),
+            (~is_known, UNKNOWN_OPCODE),
+            ((time > NULL) & (time != INTEGER), BAD_FIELD),
+        )
+    ):
+        errors[fault] = code
+    return errors
+
+
+def _expanded(fields: Fields, rows: Ints, changes_rows: Bools) -> Expanded:
+    """One item for each row. A message without rows has one item, too, which becomes an error."""
+    after, before = (fields.value(role) for role in ("after", "before"))
+    if not fields.system.in_arrays:
+        return Expanded(rows, np.zeros(len(rows), np.int64), after.at(rows), before.at(rows))
+    of_rows = after.at(rows)
+    is_array = (of_rows.kinds == ARRAY) & changes_rows[rows]
+    counts = np.where(is_array, np.maximum(of_rows.counts, 1), 1)
+    messages = np.repeat(rows, counts)
+    places = np.arange(len(messages)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Expanded(messages, places, *(_items(image.at(rows), counts, places) for image in (after, before)))
+
+
+def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
+    """The item of each row; ABSENT if the array of its message has none at the row's place."""
+    listed = values.items(arrays)
+    firsts = np.repeat(listed.firsts[:-1], counts).astype(np.int64)
+    lasts = np.repeat(listed.firsts[1:], counts)
+    index = firsts + places
+    return listed.whole().at_or_absent(np.where(index < lasts, index, -1))
+
+
+def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Values | None]:
+    """The old and the new row, and the members that the old row leaves out."""
+    is_delete = bools_of(pc.equal(ops, DELETE).fill_null(False))
+    before, after = objects_only(expanded.before), objects_only(expanded.after)
+    of_delete = is_delete & (before.kinds != OBJECT)
+    whole = before.unless(of_delete, after)
+    rest = None
+    if system.before_is_partial:
+        is_update = bools_of(pc.equal(ops, UPDATE).fill_null(False))
+        rest = after.only(is_update & (before.kinds == OBJECT))
+    return whole, after.only(~is_delete), rest
+
+
+def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa.Array:
+    kinds = np.where(expanded.after.kinds == OBJECT, expanded.after.kinds, expanded.before.kinds)
+    absent = changes_rows & (expanded.after.kinds <= NULL) & (expanded.before.kinds <= NULL)
+    codes = np.where(absent, MISSING_FIELD, np.where(changes_rows & (kinds != OBJECT), BAD_FIELD, OK))
+    return pc.coalesce(errors, from_codes(codes.astype(np.int8), ERRORS))
+
+
+def key_lists(fields: Fields, records: Records, rows: Ints) -> pa.Array:
+    """ARRAY<STRING>: the names of the key columns that these messages, or the keys of their records, have."""
+    names = _lists(fields.value("keys").at(rows))
+    in_key = fields.system.names_in_key
+    if in_key is None or records.keys is None or not names.null_count:
+        return names
+    return pc.coalesce(names, in_key(records.keys.take(primitive(rows)), fields, rows))
+
+
+def _lists(arrays: Values) -> pa.Array:
+    """ARRAY<STRING>; NULL if a value is not an array."""
+    distinct = values.distinct(arrays)
+    items = values.items(arrays.at(distinct.rows))
+    return (
+        distinct.spread(lists(items.firsts, values.texts(items.whole())))
+        if len(distinct.rows)
+        else pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
+    )
+
+
+def _versions(fields: Fields, rows: Ints) -> Versions:
+    declared = fields.system.declared_types
+    if declared is None:
+        return Versions(np.full(len(rows), -1, np.int32), [])
+    types = fields.value("types")
+    distinct = values.distinct(types, fields.system.types_kind)
+    texts = values.texts(types.at(distinct.rows)).to_pylist()
+    return Versions(distinct.codes[rows], [declared(text) for text in texts])
+
+
+def _positions(system: System, fields: Fields, records: Records, expanded: Expanded) -> pa.Array | None:
+    if system.positions is None:
+        return None
+    positions = system.positions(fields).take(primitive(expanded.messages))
+    if not system.parts_after_position:
+        return positions
+    taken, rows = primitive(expanded.messages), len(expanded.messages)
+    partitions = pa.nulls(rows, pa.int32()) if records.partitions is None else records.partitions.take(taken)
+    offsets = pa.nulls(rows, pa.int64()) if records.offsets is None else records.offsets.take(taken)
+    parts = [*positions.flatten(), partitions.cast(pa.int32()), offsets.cast(pa.int64()), primitive(expanded.places)]
+    fields_of = list(position_type(system) or ())
+    return pa.StructArray.from_arrays(
+        [part.cast(field.type) for part, field in zip(parts, fields_of, strict=True)],
+        fields=fields_of,
+        mask=positions.is_null(),
+    )
+
+
+def position_type(system: System) -> pa.DataType | None:
+    """The type of a position, with the parts that order rows of one position."""
+    if system.position is None or not system.parts_after_position:
+        return system.position
+    more = [pa.field("partition", pa.int32()), pa.field("offset", pa.int64()), pa.field("row", pa.int32())]
+    return pa.struct([*system.position, *more])
+
+
+def _missing(system: System, plan: Plan, rows: int) -> Bools | None:
+    if not system.missing_is_unknown or plan.absent_nulls:
+        return None
+    return np.ones(rows, np.bool_)
+
+
+def _text_or_null(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), None, texts)

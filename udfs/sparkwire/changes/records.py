@@ -1,0 +1,95 @@
+"""What a decoder of changes gets: the columns of Kafka records, and what the caller says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.changes.columns import READ
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.core.table_names import Table
+from sparkwire.kernels import Ints
+
+OWN, OTHER, UNKNOWN = "own", "other", "unknown"
+"""of a topic: all its messages are of the table, none is, or they are of several tables"""
+EPOCH, PARTITION, OFFSET, ROW = "epoch", "partition", "offset", "row"
+
+
+class Records(NamedTuple):
+    """The columns of a batch of records; None if the input does not have one."""
+
+    values: pa.Array
+    keys: pa.Array | None = None
+    headers: pa.Array | None = None
+    topics: pa.Array | None = None
+    partitions: pa.Array | None = None
+    offsets: pa.Array | None = None
+    epochs: pa.Array | None = None
+
+
+class Plan(NamedTuple):
+    """How to read the messages of a table. Contains only plain data, which Spark pickles for workers."""
+
+    table: Table
+    columns: Mapping[str, str]
+    keys: tuple[str, ...] | None = None
+    by_source: bool = False
+    whole_before: bool = False
+    placeholder: str = ""
+    absent_nulls: bool = False
+    """whether the system leaves out members that are NULL"""
+    topics: Mapping[str, str] | None = None
+    """what is known of each topic: OWN, OTHER or UNKNOWN; None for a stream"""
+    only_table: bool = False
+    """whether the input has messages of this table alone"""
+    epoch: int = 0
+    """the epoch of all records, if they have no column of epochs"""
+
+
+def order_type(position: pa.DataType | None, with_row: bool) -> pa.DataType:
+    """The type of `_order_`: the parts of a position in the source, or else the offset of a record."""
+    epoch = pa.field(EPOCH, pa.int32())
+    if position is not None:
+        return pa.struct([epoch, *position])
+    row = [pa.field(ROW, pa.int32())] if with_row else []
+    return pa.struct([epoch, pa.field(PARTITION, pa.int32()), pa.field(OFFSET, pa.int64()), *row])
+
+
+_ZERO: Final = pa.scalar(0, pa.int32())
+
+
+def orders(
+    type: pa.DataType,
+    plan: Plan,
+    records: Records,
+    rows: Ints,
+    ops: pa.Array,
+    positions: pa.Array | None,
+    places: pa.Array | None,
+) -> tuple[pa.Array, pa.Array]:
+    """`_order_` of each row, and which rows have a place in it.
+
+    By the source's positions, a snapshot's row comes before all changes of its epoch.
+    """
+    taken = primitive(rows)
+    epoch = pa.scalar(plan.epoch, pa.int32())
+    epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else records.epochs.take(taken).cast(pa.int32())
+    if positions is not None:
+        is_first = pc.equal(ops, READ).fill_null(False)
+        parts = [pc.if_else(is_first, None, part) for part in positions.flatten()]
+        placed = pc.or_(positions.is_valid(), is_first)
+    else:
+        partitions = pa.nulls(len(rows), pa.int32()) if records.partitions is None else records.partitions.take(taken)
+        offsets = pa.nulls(len(rows), pa.int64()) if records.offsets is None else records.offsets.take(taken)
+        parts = [partitions.cast(pa.int32()).fill_null(0), offsets.cast(pa.int64())]
+        placed = parts[1].is_valid()
+        if type.num_fields > len(parts) + 1:
+            parts.append(pa.repeat(_ZERO, len(rows)) if places is None else places.cast(pa.int32()))
+    placed = pc.and_(placed, epochs.is_valid())
+    fields = [type.field(k) for k in range(type.num_fields)]
+    columns = [part.cast(field.type) for part, field in zip([epochs, *parts], fields, strict=True)]
+    mask = pa.array(~bools_of(placed))
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=mask), placed

@@ -1,0 +1,233 @@
+"""Survey a batch of messages in one pass: tables, columns, key names, and which topics are of which table.
+
+Each batch gives some facts as JSON texts. Equal facts are dropped, and `Survey.of` combines the rest. So the result does not
+depend on the order of the messages, on their times or on the size of batches.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.sqltype import sql_name
+from sparkwire.changes import foreign
+from sparkwire.changes.datahub import DATAHUB, declared_words
+from sparkwire.changes.debezium import topic_name, wrong_messages
+from sparkwire.changes.formats import DECLARED
+from sparkwire.changes.read_messages import key_lists, of_table
+from sparkwire.changes.record_keys import RecordKeys
+from sparkwire.changes.records import OTHER, OWN, UNKNOWN, Records
+from sparkwire.changes.systems import Fields, System
+from sparkwire.core.column import bools_of, primitive
+from sparkwire.core.table_names import Table, table_name
+from sparkwire.debezium.change_rows import MessageSide
+from sparkwire.debezium.layout import WITHOUT_ROWS
+from sparkwire.debezium.table_columns import all_columns, columns_text, names_of
+from sparkwire.debezium.table_columns import of_table as of_debezium_table
+from sparkwire.json import values
+from sparkwire.json.mysql_types import of_sql
+from sparkwire.json.types import widest
+from sparkwire.kernels import Bools, Ints
+
+_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE = "table", "columns", "keys", "topic", "advice"
+
+
+class Survey(NamedTuple):
+    """What is known of a batch, and of one table in it."""
+
+    tables: list[str]
+    """the sorted names of the tables that messages name"""
+    columns: dict[str, str]
+    """the table's columns; each has the narrowest type that holds the values of all messages"""
+    keys: tuple[str, ...] | None
+    """the key columns; None if messages name none, or different ones"""
+    topics: dict[str, str]
+    """OWN, OTHER or UNKNOWN of each topic with rows"""
+    only_table: bool
+    """whether all rows are of the table"""
+    advice: list[str]
+    """what messages of other systems look like"""
+
+    @classmethod
+    def of(cls, facts: Iterable[str], format: str, table: Table | None) -> Survey:
+        told: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE)}
+        for fact in sorted(facts):
+            [(name, value)] = json.loads(fact).items()
+            told[name].append(value)
+        topics = _topics(told[_TOPIC], table)
+        texts = [json.dumps(columns) for topic, columns in told[_COLUMNS] if topics.get(topic, OWN) == OWN]
+        keys = {tuple(names) for topic, names in told[_KEYS] if topics.get(topic, OWN) == OWN}
+        return cls(
+            sorted({table_name(*parts) for parts in told[_TABLE]}),
+            _columns(texts, format),
+            keys.pop() if len(keys) == 1 else None,
+            topics,
+            all(verdict == OWN for verdict in topics.values()),
+            sorted(told[_ADVICE]),
+        )
+
+
+def _columns(texts: list[str], format: str) -> dict[str, str]:
+    if format == "debezium":
+        return all_columns(texts)
+    versions = [json.loads(text) for text in sorted(set(texts), key=lambda text: (-text.count(":"), text))]
+    types: dict[str, list[str]] = {}
+    for version in versions:
+        for name, type in version.items():
+            types.setdefault(name, []).append(type)
+    return {name: _combined(own, format) for name, own in types.items()}
+
+
+def _combined(types: list[str], format: str) -> str:
+    """The narrowest type that holds the values of all of them."""
+    if len(set(types)) == 1:
+        return types[0]
+    if format == DATAHUB.name:
+        return "STRING"
+    return sql_name(widest(of_sql(type).arrow for type in types)).replace(" ", "")
+
+
+def _topics(facts: list[tuple[str, bool | None]], table: Table | None) -> dict[str, str]:
+    """Whose rows the topics have. A fact is a topic, and whether a row in it is of the table: None if the row names no table."""
+    if table is None:
+        return {}
+    seen: dict[str, set[bool | None]] = {}
+    for topic, is_own in facts:
+        seen.setdefault(topic, set()).add(is_own)
+    nameless = [topic for topic, kinds in seen.items() if kinds == {None}]
+    named = [topic for topic in nameless if _is_named(topic, table)]
+    verdicts = {}
+    for topic, kinds in seen.items():
+        told = kinds - {None}
+        if told:
+            verdicts[topic] = OWN if told == {True} else OTHER if told == {False} else UNKNOWN
+        elif topic in named or len(seen) == 1:
+            verdicts[topic] = OWN
+        else:
+            verdicts[topic] = UNKNOWN
+    return verdicts
+
+
+def _is_named(topic: str, table: Table) -> bool:
+    *_, last = topic.split(".")
+    return last == topic_name(table.name)
+
+
+# ---------------------------------------------------------------- facts of a batch
+
+
+def survey_messages(format: str, records: Records, table: Table | None) -> list[str]:
+    """The facts of messages of a system that is a declaration."""
+    system = DECLARED[format]
+    fields = Fields(system, records.values)
+    known = fields.recognized & fields.documents.intact
+    own = known if table is None else known & of_table(fields, table)
+    facts = [*_table_facts(_names(fields, role, known) for role in ("database", "schema", "table"))]
+    facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
+    names = key_lists(fields, records, np.flatnonzero(own))
+    facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
+    return facts + _advice_facts(records.values, fields.valid & ~fields.recognized, format)
+
+
+def _names(fields: Fields, role: str, chosen: Bools) -> pa.Array:
+    return pc.if_else(primitive(chosen, type=pa.bool_()), fields.texts(role), None)
+
+
+def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, str]]:
+    """The columns that these messages declare."""
+    if system.declared_columns is not None:
+        yield from system.declared_columns(fields, rows)
+    if system.declared_types is None:
+        return
+    types = fields.value("types").at(rows)
+    distinct = values.distinct(types, system.types_kind)
+    for text in values.texts(types.at(distinct.rows)).to_pylist():
+        if system.name == DATAHUB.name:
+            yield declared_words(text)
+        else:
+            yield {name: sql_name(type.arrow).replace(" ", "") for name, type in system.declared_types(text).items()}
+
+
+def survey_debezium(
+    messages: MessageSide, keys: MessageSide | None, records: Records, table: Table | None
+) -> list[str]:
+    """The facts of messages of Debezium."""
+    scan, declared = messages.scan, messages.declared
+    is_row = bools_of(messages.column.is_valid()) & scan.documents.intact & ~scan.tombstones
+    is_row &= (scan.enveloped | scan.flattened) & ~np.isin(scan.operations, WITHOUT_ROWS)
+    wrong = wrong_messages(messages, ()) & is_row
+    is_row &= ~wrong
+    names = pc.if_else(primitive(is_row, type=pa.bool_()), names_of(scan, declared), None)
+    outer = [pc.if_else(primitive(is_row, type=pa.bool_()), scan.texts(*fields), None) for fields in _OUTER]
+    facts = [*_table_facts((*outer, names))]
+    if table is not None:
+        own = is_row & of_debezium_table(scan, declared, table)
+        facts += _topic_facts(records.topics, is_row, own, bools_of(names.is_valid()))
+        facts += _debezium_facts(messages, keys, records, own)
+    return facts + _advice_facts(messages.column, wrong, "debezium")
+
+
+_OUTER = (("source.db", "source.keyspace", "source.database_id"), ("source.schema",))
+
+
+def _debezium_facts(messages: MessageSide, keys: MessageSide | None, records: Records, own: Bools) -> Iterator[str]:
+    """The columns and key names in rows of the table, by topic."""
+    rows = np.flatnonzero(own)
+    topics = (
+        pa.repeat("", len(rows)) if records.topics is None else records.topics.take(primitive(rows)).cast(pa.string())
+    )
+    versions = messages.declared.versions
+    codes = primitive(versions.codes[rows].astype(np.int32))
+    for topic, code in _distinct_pairs(topics.fill_null(""), codes):
+        if code >= 0:
+            yield _fact(_COLUMNS, (topic, json.loads(columns_text(versions.types[code]))))
+    if keys is not None:
+        names = RecordKeys(keys, {}, None).names(rows)
+        joined = pc.if_else(pc.greater(names.value_lengths(), 0), pc.binary_join(names, "\0"), None)
+        for topic, key in _distinct_pairs(topics.fill_null(""), joined):
+            if key is not None:
+                yield _fact(_KEYS, (topic, key.split("\0")))
+
+
+def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bools) -> Iterator[str]:
+    if topics is None:
+        return
+    rows = np.flatnonzero(is_row)
+    kinds = np.where(~named[rows], 2, own[rows].astype(np.int8))
+    for topic, kind in _distinct_pairs(topics.take(primitive(rows)).cast(pa.string()), primitive(kinds)):
+        if topic is not None:
+            yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
+
+
+def _table_facts(parts: Iterable[pa.Array]) -> Iterator[str]:
+    names = pa.table(list(parts), names=["database", "schema", "table"])
+    named = names.filter(pc.greater(pc.utf8_length(names["table"]), 0))
+    for row in named.group_by(named.column_names).aggregate([]).to_pylist():
+        yield _fact(_TABLE, tuple(row.values()))
+
+
+def _advice_facts(column: pa.Array, chosen: Bools, format: str) -> list[str]:
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return []
+    found = foreign.advice(column.take(primitive(rows)), format)
+    return [_fact(_ADVICE, reason) for reason in sorted({reason for reason in found if reason is not None})]
+
+
+def _distinct_pairs(one: pa.Array, other: pa.Array) -> Iterator[tuple[Any, Any]]:
+    pairs = pa.table([one, other], names=["one", "other"]).group_by(["one", "other"]).aggregate([])
+    return zip(pairs["one"].to_pylist(), pairs["other"].to_pylist(), strict=True)
+
+
+def _distinct_lists(lists: pa.Array) -> list[list[str]]:
+    joined = pc.if_else(pc.greater(lists.value_lengths(), 0), pc.binary_join(lists, "\0"), None)
+    return [text.split("\0") for text in pc.unique(joined).drop_null().to_pylist()]
+
+
+def _fact(name: str, value: Any) -> str:
+    return json.dumps({name: value}, ensure_ascii=False)

@@ -1,0 +1,120 @@
+"""A capture system as a declaration: what `read_messages` needs to know of JSON messages to find the rows in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sparkwire.core.column import Binary, binary_of
+from sparkwire.json import values
+from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.scan import Paths, paths
+from sparkwire.json.types import Type
+from sparkwire.json.values import Values
+from sparkwire.kernels import Bools, Ints
+
+Marks = Mapping[str, tuple[int, ...]]
+"""kinds of JSON values by role; a message has the marks if each of these values is of one of its kinds"""
+NOTHING = (ABSENT,)
+NUMBER = (INTEGER,)
+TEXT = (STRING, ESCAPED)
+ROW = (OBJECT,)
+ROWS = (ARRAY, NULL)
+ANYTHING = (NULL, *range(STRING, ARRAY + 1))
+
+
+class System(NamedTuple):
+    """A capture system with one JSON object for each message.
+
+    Roles name the values of a message. ``op`` is the operation, ``after`` and ``before`` are the new and the old row.
+    ``database``, ``schema`` and ``table`` name the table, ``keys`` is an array with the names of its key columns, and ``types``
+    declares its columns. ``time`` and ``transaction`` are of the change. A system may have others for its functions.
+    """
+
+    name: str
+    """the argument ``format``"""
+    title: str
+    fields: Mapping[str, str]
+    """the path of each role's value"""
+    operations: Mapping[str, str | None]
+    """operations of a change table by the value of ``op``, case-sensitive; None for a message that is left out"""
+    marks: tuple[Marks, ...]
+    """what distinguishes a message of the system from others: it has one of these sets of marks"""
+    type_of: Callable[[str], Type]
+    """the type of a column as the user writes it; raises ValueError"""
+    time_unit: str = "ms"
+    in_arrays: bool = False
+    """whether ``after`` and ``before`` are arrays with one item for each row"""
+    before_is_partial: bool = False
+    """whether the old row of an UPDATE has only the changed members"""
+    missing_is_unknown: bool = False
+    """whether a member that a row does not have has an unknown value, instead of NULL"""
+    types_kind: int = OBJECT
+    declared_types: Callable[[str], Mapping[str, Type]] | None = None
+    """reads the text of ``types``, which is of the kind ``types_kind``"""
+    declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
+    """the columns that messages declare, if rows do not: a name and a type of each"""
+    names_in_key: Callable[[pa.Array, Fields, Ints], pa.Array] | None = None
+    """the names of the key columns in the keys of records, as ARRAY<STRING>, for messages that do not name them"""
+    left_out: Callable[[Fields], Bools] | None = None
+    """further messages that are left out"""
+    position: pa.DataType | None = None
+    positions: Callable[[Fields], pa.Array] | None = None
+    """the position of each message in the source: a STRUCT of the type ``position``, NULL if it has none"""
+    parts_after_position: bool = False
+    """whether rows of one position are ordered by partition, offset and place"""
+
+
+class Fields:
+    """The values of messages by their roles, from one scan."""
+
+    def __init__(self, system: System, column: pa.Array) -> None:
+        self.system = system
+        self.source: Binary = binary_of(column)
+        self._paths = tuple(dict.fromkeys(system.fields.values()))
+        self._slots = {role: self._paths.index(path) for role, path in system.fields.items()}
+
+    @cached_property
+    def documents(self) -> values.Documents:
+        begins, ends = values.bounds(self.source)
+        return values.documents(self.source.data, begins, ends, _tree(self._paths), nulls=True)
+
+    def value(self, role: str) -> Values:
+        if role not in self._slots:
+            return values.nothing(self.source.data, self.source.rows)
+        return self.documents.value(self._slots[role])
+
+    def texts(self, role: str) -> pa.Array:
+        return values.texts(self.value(role))
+
+    @property
+    def valid(self) -> Bools:
+        """Messages that are not NULL."""
+        return np.ones(self.source.rows, np.bool_) if self.source.valid is None else self.source.valid
+
+    @cached_property
+    def recognized(self) -> Bools:
+        """Messages of the system."""
+        recognized = np.zeros(self.source.rows, np.bool_)
+        for marks in self.system.marks:
+            recognized |= np.logical_and.reduce(
+                [np.isin(self.value(role).kinds, kinds) for role, kinds in marks.items()]
+            )
+        return recognized & self.valid
+
+    def has(self, role: str) -> Bools:
+        has: Bools = self.value(role).kinds > NULL
+        return has
+
+    def lacks(self, role: str) -> Bools:
+        lacks: Bools = self.value(role).kinds == ABSENT
+        return lacks
+
+
+@lru_cache(64)
+def _tree(given: tuple[str, ...]) -> Paths:
+    return paths(*given)

@@ -1,0 +1,240 @@
+"""Make change rows of what messages say: typed images, keys, the order, and an error for each row that is not right.
+
+This is the part that all capture systems share. A system reads its messages to `TableRows`; `change_batch` makes change rows of
+them. It enforces the rule of change tables: each row is right, or it has an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
+from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
+from sparkwire.changes.columns import DELETE, EVENT, TRUNCATE
+from sparkwire.changes.records import Plan, Records, order_type, orders
+from sparkwire.core.column import bools_of, primitive, struct
+from sparkwire.json.grammar import OBJECT
+from sparkwire.json.typed_images import (
+    Added,
+    JsonRows,
+    MapEntries,
+    TypedImages,
+    Unavailable,
+    Versions,
+    named_lists,
+    read_images,
+    unexpected_map,
+)
+from sparkwire.json.types import Type
+from sparkwire.json.values import Values
+from sparkwire.kernels import Bools, Ints
+
+_ZERO_DATE: Final = "0000-00-00"
+
+
+class TableRows(NamedTuple):
+    """What messages say about rows of the table; one item for each row."""
+
+    messages: Ints
+    """the index of the row's message"""
+    ops: pa.Array
+    """operations of a change table; NULL if the message does not contain one"""
+    before: Values
+    """JSON objects: the old rows, or of an UPDATE only their changed members, see ``rest``"""
+    after: Values
+    errors: pa.Array
+    """STRING; NULL if the message is valid"""
+    times: pa.Array
+    tables: pa.Array
+    transactions: pa.Array
+    keys: pa.Array
+    """ARRAY<STRING>: the names of the key columns in the message; NULL if it has none"""
+    versions: Versions
+    places: pa.Array | None = None
+    """the place of the row in its message"""
+    positions: pa.Array | None = None
+    """the position in the source; None if the system has none"""
+    rest: Values | None = None
+    """objects with the members that ``before`` leaves out"""
+    missing: Bools | None = None
+    """rows in which a member that is not there has an unknown value"""
+    unavailable: Unavailable | None = None
+    added: Added | None = None
+    record_keys: TypedImages | None = None
+    """the keys of the records; NULL if a key is not used"""
+    old_keys: pa.Array | None = None
+    """STRUCT of the columns: the old key of a row whose key changed"""
+    events: pa.Array | None = None
+    """the changes of keys that are several messages"""
+
+
+def schema_of(
+    types: Mapping[str, Type], position: pa.DataType | None, *, with_row: bool, with_event: bool
+) -> pa.Schema:
+    """The schema of the change table."""
+    fields = [pa.field(name, type.arrow) for name, type in types.items()]
+    schema = change_schema(order_type(position, with_row), fields)
+    return schema.append(pa.field(EVENT, pa.string())) if with_event else schema
+
+
+def change_batch(
+    said: TableRows, types: Mapping[str, Type], schema: pa.Schema, plan: Plan, records: Records
+) -> ChangeBatch:
+    """The rows of a change table."""
+    rows = len(said.messages)
+    added = said.added
+    source_after = JsonRows(said.after, types, unavailable=said.unavailable, missing=said.missing, added=added)
+    source_before = JsonRows(
+        said.before, types, rest=said.rest, unavailable=said.unavailable, missing=said.missing, added=added
+    )
+    after, before = (read_images(source, types, said.versions) for source in (source_after, source_before))
+    has_after = bools_of(after.column.is_valid())
+    is_delete = bools_of(pc.equal(said.ops, DELETE).fill_null(False))
+    old_row = _old_row(before.column, types, plan)
+    if said.record_keys is not None:
+        old_row = _with_keys(old_row, said.record_keys.column, is_delete)
+        before = before._replace(
+            unexpected=[*before.unexpected, *_of(said.record_keys.unexpected, is_delete & ~source_before.present)]
+        )
+    columns = [
+        pc.if_else(primitive(has_after, type=pa.bool_()), new, old)
+        for new, old in zip(after.column.flatten(), old_row.flatten(), strict=True)
+    ]
+    unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
+    unexpected = [*after.unexpected, *_of_before(before, has_after)]
+    position = said.positions if plan.by_source else None
+    ordered, placed = orders(
+        schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places
+    )
+    key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
+    is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
+    checks = (
+        ((source_after.is_empty | (source_before.is_empty & ~has_after)) & (not plan.absent_nulls), MISSING_FIELD),
+        (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
+        (_odd_keys(unexpected, list(types), unavailable, key_names, plan, rows), BAD_FIELD),
+        (~bools_of(placed), MISSING_FIELD),
+    )
+    errors = said.errors
+    for fault, code in checks:
+        errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
+    old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
+    arrays = [
+        said.ops,
+        ordered,
+        said.times,
+        said.tables,
+        said.transactions,
+        key_names,
+        old,
+        *columns,
+        named_lists(unavailable, list(types)),
+        unexpected_map(unexpected, rows),
+        errors,
+    ]
+    if EVENT in schema.names:
+        arrays.append(pa.nulls(rows, pa.string()) if said.events is None else said.events)
+    typed = [one if one.type == field.type else one.cast(field.type) for one, field in zip(arrays, schema, strict=True)]
+    return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(typed, schema=schema))
+
+
+def _old_row(before: pa.Array, types: Mapping[str, Type], plan: Plan) -> pa.Array:
+    """The old row, in full or only its key."""
+    if plan.whole_before or plan.keys is None:
+        return before
+    fields = [
+        column if name in plan.keys else pa.nulls(len(column), column.type)
+        for name, column in zip(types, before.flatten(), strict=True)
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(before.type), mask=before.is_null())
+
+
+def _with_keys(old_row: pa.Array, keys: pa.Array, chosen: Bools) -> pa.Array:
+    """The old rows; in the ``chosen`` ones, columns without a value have the value of the record's key."""
+    of_key = pc.and_(primitive(chosen, type=pa.bool_()), keys.is_valid())
+    fields = [
+        pc.if_else(pc.and_(of_key, old.is_null()), key, old)
+        for old, key in zip(old_row.flatten(), keys.flatten(), strict=True)
+    ]
+    valid = bools_of(pc.or_(old_row.is_valid(), of_key))
+    return struct(dict(zip([field.name for field in old_row.type], fields, strict=True)), valid)
+
+
+def _of(entries: Sequence[MapEntries], chosen: Bools) -> list[MapEntries]:
+    """The entries of the chosen rows."""
+    result = []
+    for entry in entries:
+        kept = np.flatnonzero(chosen[entry.rows])
+        result.append(
+            MapEntries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
+        )
+    return result
+
+
+def _of_before(before: TypedImages, has_after: Bools) -> list[MapEntries]:
+    """The unexpected values of old rows; beside a new row, their names begin with ``before.``."""
+    unexpected = []
+    for entry in before.unexpected:
+        renamed = pc.binary_join_element_wise("before.", entry.names, "")
+        names = pc.if_else(primitive(has_after[entry.rows], type=pa.bool_()), renamed, entry.names)
+        unexpected.append(entry._replace(names=names))
+    return unexpected
+
+
+# ---------------------------------------------------------------- keys
+
+
+def _key_lists(names: Sequence[str], key_names: pa.Array, plan: Plan) -> list[tuple[list[int], Bools]]:
+    """The indexes of the key columns, for each different key and the rows that have it."""
+    rows = len(key_names)
+    if plan.keys is not None:
+        return [([names.index(name) for name in plan.keys if name in names], np.ones(rows, np.bool_))]
+    texts = pc.binary_join(key_names, "\0").dictionary_encode()
+    codes = np.asarray(texts.indices.fill_null(-1))
+    found = []
+    for code, text in enumerate(texts.dictionary.to_pylist()):
+        found.append(([names.index(name) for name in text.split("\0") if name in names], codes == code))
+    return found
+
+
+def _keyless(columns: Sequence[pa.Array], names: Sequence[str], key_names: pa.Array, plan: Plan) -> Bools:
+    """Rows whose key is wholly NULL."""
+    keyless = np.zeros(len(key_names), np.bool_)
+    for places, rows in _key_lists(names, key_names, plan):
+        if places:
+            keyless |= rows & np.logical_and.reduce([~bools_of(columns[place].is_valid()) for place in places])
+    return keyless
+
+
+def _odd_keys(
+    unexpected: Sequence[MapEntries],
+    names: Sequence[str],
+    unavailable: Bools,
+    key_names: pa.Array,
+    plan: Plan,
+    rows: int,
+) -> Bools:
+    """Rows with a key column whose value is unavailable or does not fit. A zero date of MySQL is NULL in a key, too."""
+    odd = unavailable.copy()
+    for entry in unexpected:
+        is_zero = bools_of(pc.starts_with(entry.texts, _ZERO_DATE).fill_null(False))
+        encoded = entry.names.dictionary_encode()
+        place = np.array(
+            [names.index(name) if name in names else -1 for name in encoded.dictionary.to_pylist()], np.int64
+        )
+        columns = np.where(is_zero, -1, place[np.asarray(encoded.indices)])
+        odd[entry.rows[columns >= 0], columns[columns >= 0]] = True
+    result = np.zeros(rows, np.bool_)
+    for places, chosen in _key_lists(names, key_names, plan):
+        if places:
+            result |= chosen & odd[:, places].any(axis=1)
+    return result
+
+
+def objects_only(values: Values) -> Values:
+    """The values that are objects; the others become absent."""
+    return values.only(values.kinds == OBJECT)

@@ -1,0 +1,296 @@
+"""MySQL's types: as a column is declared, and how change messages write its values.
+
+    declared                       SQL type                 values, as text or as JSON
+    tinyint ... bigint             TINYINT ... BIGINT       digits; unsigned: the next larger type, DECIMAL(20,0) for bigint
+    boolean, bit(n)                TINYINT, BIGINT          digits; bit(64): DECIMAL(20,0)
+    decimal(p,s)                   DECIMAL(p,s)             digits; STRING beyond 38 digits
+    float, double                  FLOAT, DOUBLE            digits, with an exponent
+    char, varchar, text, time      STRING
+    enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal the index and the mask
+    binary, varbinary, blob        BINARY                   Base64; of Canal a character for each byte
+    json                           STRING                   the JSON; of Canal for MariaDB a character for each byte
+    date, datetime, timestamp      DATE, TIMESTAMP_NTZ, TIMESTAMP    ``yyyy-MM-dd HH:mm:ss.ffffff``; a timestamp is in UTC
+    year                           INT
+    geometry                       STRING                   WKT; of Canal BINARY, four bytes of SRID and WKB
+
+A date with a zero year, month or day, such as ``0000-00-00``, is NULL and unexpected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sparkwire.base.sqltype import TIMESTAMP, sql_name
+from sparkwire.core.column import bools_of, lists, primitive
+from sparkwire.json import values
+from sparkwire.json.conversions import decimals_of, local_times, parsed, split_members
+from sparkwire.json.grammar import ARRAY, NULL
+from sparkwire.json.types import Type
+from sparkwire.json.values import Values
+
+_DECLARED: Final = re.compile(r"\s*(\w+(?: precision)?)\s*(?:\(([^)]*)\))?\s*(.*)", re.DOTALL)
+_MEMBER: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_INTEGERS: Final = {
+    "tinyint": 0,
+    "boolean": 0,
+    "bool": 0,
+    "int1": 0,
+    "smallint": 1,
+    "int2": 1,
+    "mediumint": 2,
+    "int3": 2,
+    "middleint": 2,
+    "int": 2,
+    "integer": 2,
+    "int4": 2,
+    "bigint": 3,
+    "int8": 3,
+    "serial": 3,
+}
+_WIDTHS: Final = ("tinyint", "smallint", "int", "bigint")
+_UNSIGNED: Final = {"mediumint", "int3", "middleint"}
+"""types whose unsigned values fit the same type"""
+_DECIMALS: Final = ("decimal", "numeric", "dec", "fixed")
+_OTHERS: Final = {
+    "float": "float",
+    "float4": "float",
+    "double": "double",
+    "double precision": "double",
+    "real": "double",
+    "float8": "double",
+    "date": "date",
+    "datetime": "timestamp_ntz",
+    "timestamp": "timestamp",
+    "year": "year",
+    "enum": "enum",
+    "set": "set",
+}
+_BINARIES: Final = (
+    *("binary", "varbinary", "blob", "tinyblob", "mediumblob", "longblob", "long varbinary"),
+    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
+    *("geometrycollection", "geomcollection"),
+)
+_SQL: Final = {
+    **{
+        name: name
+        for name in ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "binary", "date")
+    },
+    "integer": "int",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "array<string>": "set",
+    "json": "json",
+}
+_DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
+
+
+def of_sql(text: str) -> Type:
+    """The type of a column that the user gives as a SQL type. Raises ValueError if MySQL's values have no such type."""
+    word = re.sub(r"\s+", "", text.lower())
+    if word in _SQL:
+        return Type("text", _SQL[word])
+    decimal = _DECIMAL_TEXT.fullmatch(word)
+    if decimal:
+        return Type("text", "decimal", (int(decimal[1]), int(decimal[2])))
+    known = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
+    raise ValueError(f"{text!r} is no type of a column: use one of {known}")
+
+
+@lru_cache(4096)
+def of_declaration(text: str) -> Type:
+    """The type of a column as MySQL declares it, with the values of Canal: ``int(10) unsigned``, ``enum('a','b')``."""
+    match = _DECLARED.match(text.lower())
+    name, inside = (match[1], match[2] or "") if match else ("", "")
+    is_unsigned = match is not None and re.search(r"\b(unsigned|zerofill)\b", match[3]) is not None
+    if name in _INTEGERS:
+        return Type("text", _WIDTHS[_INTEGERS[name]]) if not is_unsigned else _unsigned(name)
+    if name == "bit":
+        return _bits(int(inside) if inside.isdecimal() else 1)
+    if name in _DECIMALS:
+        numbers = [int(number) for number in re.findall(r"\d+", inside)]
+        return Type("text", "decimal", (*numbers, *(10, 0)[len(numbers) :]))
+    if name in ("enum", "set"):
+        members = [re.sub(r"''|\\(.)", lambda m: m[1] or "'", member) for member in _MEMBER.findall(text)]
+        return Type("text", name, names=tuple(members))
+    if name in _BINARIES:
+        return Type("text", "binary_latin1")
+    if name == "json":
+        return Type("text", "json_latin1")
+    return Type("text", _OTHERS.get(name, "string"))
+
+
+def of_maxwell(column: Mapping[str, Any]) -> str:
+    """The SQL type of a column in Maxwell's ``def``, which has no precision."""
+    type = str(column.get("type", ""))
+    if type in _DECIMALS or type in _BINARIES[7:]:
+        return "STRING"  # a decimal of any number of digits; WKT
+    if type == "bit":
+        return sql_name(_bits(int(column.get("column-length") or 64)).arrow)
+    if type == "json":
+        return "JSON"
+    declared = of_declaration(type if column.get("signed", True) else f"{type} unsigned")
+    return sql_name(declared.arrow)
+
+
+def _unsigned(name: str) -> Type:
+    if name in _UNSIGNED:
+        return Type("text", "int")
+    width = _INTEGERS[name] + 1
+    return Type("text", _WIDTHS[width]) if width < len(_WIDTHS) else Type("text", "decimal", (20, 0))
+
+
+def _bits(width: int) -> Type:
+    return Type("text", "bigint") if width < 64 else Type("text", "decimal", (20, 0))
+
+
+# ---------------------------------------------------------------- values
+
+
+def read_texts(items: Values, type: Type) -> pa.Array:
+    """A column of the type's SQL type; NULL if a value does not fit."""
+    if type.logical == "set" and not type.names:
+        return _arrays(items)
+    if type.logical == "json":
+        return pc.if_else(pa.array(items.kinds > NULL), values.canonical_texts(items), None)
+    return _READERS[type.logical](values.texts(items), type)
+
+
+def _integers(texts: pa.Array, type: Type) -> pa.Array:
+    plain = pc.if_else(pc.match_substring_regex(texts, "^(0|-?[1-9][0-9]{0,18})$"), texts, None)
+    numbers = decimals_of(plain, pa.decimal128(19, 0))
+    bounds = np.iinfo(type.arrow.to_pandas_dtype())
+    inside = pc.and_(pc.greater_equal(numbers, pa.scalar(bounds.min).cast(numbers.type)), _at_most(numbers, bounds.max))
+    return pc.if_else(inside, numbers, None).cast(type.arrow)
+
+
+def _years(texts: pa.Array, type: Type) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(texts, "^[0-9]{1,4}$"), texts, None).cast(type.arrow)
+
+
+def _at_most(numbers: pa.Array, bound: int) -> pa.Array:
+    return pc.less_equal(numbers, pa.scalar(bound).cast(numbers.type))
+
+
+def _decimals(texts: pa.Array, type: Type) -> pa.Array:
+    return decimals_of(texts, type.arrow)
+
+
+def _floats(texts: pa.Array, type: Type) -> pa.Array:
+    plain = pc.match_substring_regex(texts, r"^(-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)$")
+    return pc.if_else(plain, texts, None).cast(pa.float64()).cast(type.arrow)
+
+
+def _booleans(texts: pa.Array, _: Type) -> pa.Array:
+    isin = [pc.is_in(texts, pa.array(words)) for words in (("1", "true"), ("0", "false"))]
+    return pc.case_when(pc.make_struct(*isin), pa.scalar(True), pa.scalar(False))
+
+
+def _strings(texts: pa.Array, _: Type) -> pa.Array:
+    return texts
+
+
+def _dates(texts: pa.Array, _: Type) -> pa.Array:
+    return parsed(pc.if_else(pc.match_substring_regex(texts, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), texts, None), pa.date32())
+
+
+def _local_times(texts: pa.Array, _: Type) -> pa.Array:
+    return local_times(texts)
+
+
+def _instants(texts: pa.Array, _: Type) -> pa.Array:
+    zoned = pc.ends_with(texts, "Z").fill_null(False)
+    local = local_times(pc.if_else(zoned, None, texts)).cast(TIMESTAMP)
+    return pc.coalesce(local, parsed(pc.if_else(zoned, texts, None), TIMESTAMP)) if bools_of(zoned).any() else local
+
+
+def _base64(texts: pa.Array, _: Type) -> pa.Array:
+    return values.from_base64(texts)
+
+
+def _latin1(texts: pa.Array, _: Type) -> pa.Array:
+    """A byte for each character; NULL if a character is not a byte."""
+    if not len(texts) or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return texts.cast(pa.binary())
+    return pa.array([_bytes_or_none(text) for text in texts.to_pylist()], pa.binary())
+
+
+def _bytes_or_none(text: str | None) -> bytes | None:
+    return None if text is None or max(text, default="") > "\xff" else text.encode("latin-1")
+
+
+def _latin1_json(texts: pa.Array, _: Type) -> pa.Array:
+    """JSON whose bytes were read as characters, as Canal does for MariaDB; any other JSON as it is."""
+    if not len(texts) or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return texts
+    return pa.array([_mended(text) for text in texts.to_pylist()], pa.string())
+
+
+def _mended(text: str | None) -> str | None:
+    data = _bytes_or_none(text)
+    try:
+        return text if data is None else data.decode()
+    except UnicodeDecodeError:
+        return text
+
+
+def _names(texts: pa.Array, type: Type) -> pa.Array:
+    """The name of an enum's value, from its index or its name. Index 0 is the empty text of an invalid value."""
+    if not type.names:
+        return texts
+    names = ["", *type.names]
+    index = {str(k): name for k, name in enumerate(names)}
+    encoded = texts.dictionary_encode()
+    named = [index.get(text, text if text in names else None) for text in encoded.dictionary.to_pylist()]
+    return pa.array(named, pa.string()).take(encoded.indices)
+
+
+def _members(texts: pa.Array, type: Type) -> pa.Array:
+    """The names in a set, from its mask or its names."""
+    encoded = texts.dictionary_encode()
+    return pa.array([_of_mask(text, type.names) for text in encoded.dictionary.to_pylist()], type.arrow).take(
+        encoded.indices
+    )
+
+
+def _of_mask(text: str, names: tuple[str, ...]) -> list[str] | None:
+    if text.isdecimal() and int(text) < 1 << len(names):
+        return [name for k, name in enumerate(names) if int(text) >> k & 1]
+    given = text.split(",") if text else []
+    return given if set(given) <= set(names) else None
+
+
+def _arrays(items: Values) -> pa.Array:
+    """ARRAY<STRING> from arrays of texts, or from texts with commas."""
+    listed = values.items(items)
+    members = values.texts(listed.whole())
+    named = bools_of(pc.not_equal(members, "").fill_null(True))  # a bootstrap of Maxwell writes an empty set as [""]
+    firsts = np.concatenate(([0], np.cumsum(named)))[listed.firsts].astype(np.int32)
+    from_arrays = lists(firsts, members.filter(primitive(named, type=pa.bool_())), items.kinds == ARRAY)
+    texts = values.texts(items.only(items.kinds != ARRAY))
+    return pc.if_else(primitive(items.kinds == ARRAY, type=pa.bool_()), from_arrays, split_members(texts))
+
+
+_READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
+    **dict.fromkeys(_WIDTHS, _integers),
+    "year": _years,
+    "decimal": _decimals,
+    "float": _floats,
+    "double": _floats,
+    "boolean": _booleans,
+    "string": _strings,
+    "json_latin1": _latin1_json,
+    "binary": _base64,
+    "binary_latin1": _latin1,
+    "date": _dates,
+    "timestamp_ntz": _local_times,
+    "timestamp": _instants,
+    "enum": _names,
+    "set": _members,
+}

@@ -1,0 +1,171 @@
+"""Change tables of the formats in JSON, or converted to it: the survey of a batch, and the decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyspark.sql.functions as F
+
+from sparkwire.changes.columns import UNAVAILABLE
+from sparkwire.changes.formats import DECLARED, Decoder, Read, decoder, in_json, position_of
+from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
+from sparkwire.core.table_names import Table, table_of, unknown_table
+from sparkwire.debezium.placeholders import placeholder_of
+from sparkwire.spark.changes.debezium_messages import AvroMessages
+from sparkwire.spark.changes.reading import Arrays, Reading
+from sparkwire.spark.changes.request import Request, check_messages
+
+_FACT: Final = "fact STRING"
+
+
+class _Sides(NamedTuple):
+    """How the values and keys of Debezium's records are read."""
+
+    values: Read
+    keys: Read
+    registry: AvroMessages | None
+
+
+def reading(request: Request) -> Reading:
+    """How the changes of a table are read. Raises ValueError if its columns are not known."""
+    sides, roles = _sides(request), _roles(request)
+    survey = None if request.df.isStreaming else _survey(request, sides, roles)
+    columns = _columns(request, sides, survey)
+    keys = tuple(request.keys) if request.keys else _keys(survey, columns)
+    by_source = _by_source(request, roles)
+    plan = Plan(
+        request.source,
+        columns,
+        keys,
+        by_source,
+        request.format != "debezium" or request.before == "full",
+        request.placeholder,
+        request.nulls == "absent",
+        None if survey is None else survey.topics,
+        survey is not None and survey.only_table,
+        request.epoch if isinstance(request.epoch, int) else 0,
+    )
+    placeholder_of(request.placeholder)
+    decode = decoder(
+        request.format,
+        plan,
+        with_headers=request.headers is not None,
+        read_values=sides.values,
+        read_keys=sides.keys,
+    )
+    never = (UNAVAILABLE,) if request.format in DECLARED and not DECLARED[request.format].missing_is_unknown else ()
+    return Reading(decode.schema, _decode_with(decode), roles, keys, never, roles.get("topics"))
+
+
+def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:
+    return lambda given: decode(Records(**given))
+
+
+def _sides(request: Request) -> _Sides:
+    for name in filter(None, (request.column, request.key)):
+        if request.schemas is None or request.format != "debezium":
+            check_messages(request.df, name)
+    if request.format != "debezium" or request.schemas is None:
+        return _Sides(in_json, in_json, None)
+    of_values = AvroMessages(request.df, request.column, request.schemas, request.wire_format, request.headers, "value")
+    if request.key is None:
+        return _Sides(of_values.read, of_values.read, of_values)
+    of_keys = AvroMessages(request.df, request.key, request.schemas, request.wire_format, request.headers, "key")
+    return _Sides(of_values.read, of_keys.read, of_values)
+
+
+def _roles(request: Request) -> dict[str, str]:
+    """The name of each column that the decoder needs, by the name of its field in `Records`."""
+    named = {
+        "values": request.column,
+        "keys": request.key,
+        "headers": request.headers,
+        "topics": request.find(request.topic),
+        "partitions": request.find(request.partition),
+        "offsets": request.find(request.offset),
+    }
+    return {role: name for role, name in named.items() if name is not None}
+
+
+def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
+    """Whether changes are ordered by their positions in the source: on request, or because there is no offset."""
+    if request.format == "datahub":
+        return True
+    if request.order == "source" and position_of(request.format) is None:
+        raise ValueError(
+            f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
+        )
+    return request.order == "source" or ("offsets" not in roles and position_of(request.format) is not None)
+
+
+def _keys(survey: Survey | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The key columns that the messages name; None if they name none, or columns that the table does not have."""
+    keys = None if survey is None else survey.keys
+    return keys if keys and set(keys) <= set(columns) else None
+
+
+def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[str, str]:
+    if request.columns is not None:
+        return dict(request.columns)
+    if sides.registry is not None:
+        return sides.registry.columns(request.table)
+    if survey is None:
+        raise ValueError(
+            "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+        )
+    if survey.columns:
+        return survey.columns
+    raise _no_columns(request, survey)
+
+
+def _no_columns(request: Request, survey: Survey) -> ValueError:
+    """The error for a table without known columns: other tables, other systems, or messages that do not declare columns."""
+    names = {name for name in survey.tables if _matches(name, request.source)}
+    if survey.advice and not names:
+        return ValueError(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
+    if survey.tables and not names:
+        return unknown_table(request.table, survey.tables, "the messages")
+    return ValueError(f"no message declares the columns of the table {request.table}: pass columns")
+
+
+def _matches(name: str, table: Table) -> bool:
+    return table_of(name).name == table.name
+
+
+# ---------------------------------------------------------------- one pass over a batch
+
+
+def _survey(request: Request, sides: _Sides, roles: Mapping[str, str]) -> Survey:
+    """The survey of a batch. If the caller says it all, nothing is read."""
+    told = request.columns is not None and request.keys is not None
+    if told and (request.format != "debezium" or "topics" not in roles):
+        return Survey([], {}, None, {}, request.format == "debezium", [])
+    return Survey.of(_facts(request, sides, roles, request.source), request.format, request.source)
+
+
+def tables(request: Request) -> list[str]:
+    """The sorted names of the tables in a batch."""
+    return Survey.of(_facts(request, _sides(request), _roles(request), None), request.format, None).tables
+
+
+def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Table | None) -> list[str]:
+    format, names = request.format, [role for role in roles if role in ("values", "keys", "headers", "topics")]
+    read_values, read_keys = sides.values, sides.keys
+
+    def facts(records: Records) -> list[str]:
+        if format in DECLARED:
+            return survey_messages(format, records, table)
+        keys = None if records.keys is None else read_keys(records.keys, records.headers)
+        return survey_debezium(read_values(records.values, records.headers), keys, records, table)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        seen: set[str] = set()
+        for batch in batches:
+            seen.update(facts(Records(**dict(zip(names, batch.columns, strict=True)))))
+        yield pa.record_batch([pa.array(sorted(seen), pa.string())], names=["fact"])
+
+    df = request.df.select(*(F.col(roles[name]).alias(name) for name in names))
+    return [row[0] for row in df.mapInArrow(read, _FACT).distinct().collect()]

@@ -1,0 +1,103 @@
+"""The arguments of `sparkwire.changes`, checked against a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from sparkwire.changes.formats import FORMATS
+from sparkwire.core.table_names import Table, table_of
+from sparkwire.debezium.layout import UNAVAILABLE
+from sparkwire.spark.frames import quoted
+
+_CHOICES: Final = {"order": ("offset", "source"), "before": ("key", "full"), "nulls": ("written", "absent")}
+
+
+class Request(NamedTuple):
+    """The arguments of `sparkwire.changes`."""
+
+    df: DataFrame
+    column: str
+    format: str
+    table: str
+    key: str | None = None
+    headers: str | None = None
+    topic: str | None = "topic"
+    partition: str | None = "partition"
+    offset: str | None = "offset"
+    epoch: Any = 0
+    order: str = "offset"
+    keys: Sequence[str] | str | None = None
+    schemas: Any = None
+    columns: Any = None
+    wire_format: str = "confluent"
+    before: str = "key"
+    placeholder: str = UNAVAILABLE
+    nulls: str = "written"
+
+    def checked(self) -> Request:
+        """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
+        if self.format not in FORMATS:
+            raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {getattr(self, name)!r}'
+                )
+        for name in ("topic", "partition", "offset"):
+            given = getattr(self, name)
+            if given is not None and given != name and self.find(given) is None:
+                raise ValueError(f"changes() expected {name} to name a column of the DataFrame, got {given!r}")
+        keys = (self.keys,) if isinstance(self.keys, str) else None if self.keys is None else tuple(self.keys)
+        return self._replace(keys=keys, columns=_columns(self.columns, self.df))
+
+    @property
+    def source(self) -> Table:
+        return table_of(self.table)
+
+    def find(self, name: str | None) -> str | None:
+        """The column of the DataFrame with this name, by Spark's rule; None if there is none."""
+        if name is None:
+            return None
+        names = self.df.columns
+        if name in names:
+            return name
+        return next((one for one in names if not is_case_sensitive(self.df) and one.lower() == name.lower()), None)
+
+    def epoch_column(self) -> Column | None:
+        """The column of epochs; None if the epoch is a number."""
+        if isinstance(self.epoch, bool) or not isinstance(self.epoch, int | str | Column):
+            raise TypeError(
+                f"changes() expected epoch to be a number, the name of a column or a Column, got {self.epoch!r}"
+            )
+        if isinstance(self.epoch, int):
+            return None
+        return (F.col(quoted(self.epoch)) if isinstance(self.epoch, str) else self.epoch).cast("int")
+
+
+def is_case_sensitive(df: DataFrame) -> bool:
+    return str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+
+
+def _columns(given: Any, df: DataFrame) -> dict[str, str] | None:
+    """The names and types of columns: from a mapping, a StructType, or DDL text."""
+    if given is None:
+        return None
+    if isinstance(given, str):
+        given = df.sparkSession.createDataFrame([], given).schema
+    if isinstance(given, StructType):
+        return {field.name: field.dataType.simpleString() for field in given}
+    if isinstance(given, Mapping):
+        return {str(name): str(type) for name, type in given.items()}
+    raise TypeError(f"changes() expected columns to be a mapping, DDL text or a StructType, got {given!r}")
+
+
+def check_messages(df: DataFrame, column: str) -> None:
+    """Raise TypeError if a column is neither BINARY nor STRING."""
+    type = df.select(F.col(column)).schema[0].dataType
+    if not isinstance(type, BinaryType | StringType):
+        raise TypeError(f"changes() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}")
