@@ -3,8 +3,9 @@
 Connectors fill unknown values of an old row with zeros. So only the key of ``before`` is used, unless the user specifies
 otherwise.
 
-A change of a key is several messages. The DELETE of the old key, and a tombstone after it, have the new key in a header. The new row
-has the old key in a header. Each one has its order in its own partition. `_event_` is the same text in the DELETE and in the new row.
+A change of a key is several messages. The DELETE of the old key, and a tombstone after it, have the new key in a header. The new
+row has the old key in a header. Each one has its order in its own partition. `_event_` is the same text in the DELETE and in the
+new row.
 """
 
 from __future__ import annotations
