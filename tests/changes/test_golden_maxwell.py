@@ -20,4 +20,5 @@ def test_the_oracle(variant: str) -> None:
     print(variant, result.rows, result.values, len(result.losses), tables.unknown)
     print([loss for loss in result.losses if loss not in known][:20])
     from collections import Counter
+
     print(Counter(why for loss, why in known.items() if loss not in result.losses))

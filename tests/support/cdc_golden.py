@@ -105,7 +105,9 @@ def _archive(path: str) -> dict[str, bytes]:
 def _files(system: str) -> dict[str, str]:
     """The files of a system by name."""
     archive, folder = _PLACES[system]
-    return {name.removeprefix(folder): data.decode() for name, data in _archive(archive).items() if name.startswith(folder)}
+    return {
+        name.removeprefix(folder): data.decode() for name, data in _archive(archive).items() if name.startswith(folder)
+    }
 
 
 def lines(system: str, name: str) -> Iterator[Any]:
@@ -171,7 +173,9 @@ def points(system: str) -> list[Point]:
                 tables[name] = TableTruth(name, line["key"], columns, [])
             else:
                 tables[name].rows.append(line["row"])
-        result.append(Point(first["point"], first["messages"], {name: one for name, one in tables.items() if one.columns}))
+        result.append(
+            Point(first["point"], first["messages"], {name: one for name, one in tables.items() if one.columns})
+        )
     return result
 
 
@@ -218,8 +222,6 @@ def key_text(key: Mapping[str, Any]) -> str:
 def judged(system: str, name: str) -> list[Judged]:
     """What Flink's reader returned for each message of ``judge/NAME.jsonl``."""
     return [
-        Judged(
-            line["schema"], [JudgedRow(row[0], row[1:]) for row in line["rows"]], line.get("error")
-        )
+        Judged(line["schema"], [JudgedRow(row[0], row[1:]) for row in line["rows"]], line.get("error"))
         for line in lines(system, f"judge/{name}.jsonl")
     ]

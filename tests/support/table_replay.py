@@ -65,7 +65,9 @@ class Tables:
     def _write(self, change: Change) -> None:
         rows = self.rows.setdefault(change.table, [])
         old = None
-        if change.before is not None and (not change.keys or _key(change.before, change.keys) != _key(change.row, change.keys)):
+        if change.before is not None and (
+            not change.keys or _key(change.before, change.keys) != _key(change.row, change.keys)
+        ):
             old = self._take(change, change.before)
         if change.keys:
             place = self._place(change, change.row)
@@ -151,9 +153,7 @@ def compare(
     return Comparison(rows, values, losses), tables
 
 
-def compare_table(
-    rows: Sequence[Row], truth: TableTruth, variant: str, same: Same
-) -> tuple[int, int, list[Loss]]:
+def compare_table(rows: Sequence[Row], truth: TableTruth, variant: str, same: Same) -> tuple[int, int, list[Loss]]:
     """The numbers of rows and of equal values, and what differs."""
     left, found, equal, losses = list(rows), 0, 0, list[Loss]()
     for expected in truth.rows:
@@ -169,7 +169,9 @@ def compare_table(
         losses.extend(Loss(variant, truth.name, name, key, expected[name]) for name in names)
     for row in left:
         names = truth.key or list(row.values)
-        losses.append(Loss(variant, truth.name, None, key_text({name: row.values.get(name) for name in names}), "too many"))
+        losses.append(
+            Loss(variant, truth.name, None, key_text({name: row.values.get(name) for name in names}), "too many")
+        )
     return found, equal, losses
 
 

@@ -17,9 +17,7 @@ _OPERATIONS = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "boot
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 
-def changes(
-    records: Iterable[Record], types: Mapping[str, Mapping[str, str]]
-) -> Iterator[Change | Statement]:
+def changes(records: Iterable[Record], types: Mapping[str, Mapping[str, str]]) -> Iterator[Change | Statement]:
     """The changes of the tables with known column types, and the statements between them."""
     for line, record in enumerate(records):
         text = (record.value or b"null").decode()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 Point = tuple[float, float]
 
 
