@@ -125,7 +125,9 @@ def _same_time(value: Any, text: str) -> bool:
 
 
 _EQUAL: dict[str, Callable[[Any, str], bool]] = {
-    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL"), lambda value, text: Decimal(value) == Decimal(text)),
+    **dict.fromkeys(
+        ("TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL"), lambda value, text: Decimal(value) == Decimal(text)
+    ),
     "FLOAT": lambda value, text: struct.pack("<f", value) == struct.pack("<f", float(text)),
     "DOUBLE": lambda value, text: float(value) == float(text),
     "BOOLEAN": lambda value, text: bool(value) == (text == "true"),

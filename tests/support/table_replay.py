@@ -26,8 +26,10 @@ class Change(NamedTuple):
     keys: Sequence[str] | None
     before: Mapping[str, Any] | None
     row: Mapping[str, Any]
-    unavailable: Sequence[str]
-    unexpected: Mapping[str, str]
+    unavailable: Sequence[str] = ()
+    unexpected: Mapping[str, str] = {}
+    event: str | None = None
+    """the change of a key that this message is a part of; the row with the old key has another message"""
 
 
 class Statement(NamedTuple):
@@ -49,6 +51,8 @@ class Tables:
     """The tables of a database."""
 
     rows: dict[str, list[Row]] = field(default_factory=dict)
+    departed: dict[str, list[Row]] = field(default_factory=dict)
+    """rows that were deleted because their key changes, by the event"""
     unknown: int = 0
     """rows that were changed or deleted, and did not exist"""
 
@@ -60,12 +64,17 @@ class Tables:
         elif change.op in LIVE:
             self._write(change)
         else:
-            self._take(change, change.row)
+            old = self._take(change, change.row)
+            if change.event is not None and old is not None:
+                self.departed.setdefault(change.event, []).append(old)
 
     def _write(self, change: Change) -> None:
         rows = self.rows.setdefault(change.table, [])
         old = None
-        if change.before is not None and (
+        if change.event is not None:
+            departed = self.departed.get(change.event)
+            old = departed.pop(0) if departed else None
+        elif change.before is not None and (
             not change.keys or _key(change.before, change.keys) != _key(change.row, change.keys)
         ):
             old = self._take(change, change.before)
@@ -198,3 +207,24 @@ def _nearest(
         return None if place is None else (place, differences(rows[place], None))
     every = ((place, differences(row, None)) for place, row in enumerate(rows))
     return min(every, key=lambda one: len(one[1]), default=None)
+
+
+def check(comparison: Comparison, known: Mapping[Loss, str], restored: Sequence[str]) -> None:
+    """Check that only known losses differ, and that all of them do, except those with a ``restored`` reason."""
+    assert sorted(loss for loss in comparison.losses if loss not in known) == []
+    unseen = {why for loss, why in known.items() if loss not in comparison.losses}
+    assert unseen == set(restored)
+
+
+def difference(ours: Sequence[Change], expected: Sequence[Change]) -> list[tuple[Any, Any]]:
+    """Pairs of changes that differ, beginning with the first. A column that a change lacks is NULL."""
+    pairs = zip([_filled(change) for change in ours], [_filled(change) for change in expected], strict=False)
+    wrong = [(one, other) for one, other in pairs if one != other]
+    return wrong if len(ours) == len(expected) else [*wrong, (len(ours), len(expected))]
+
+
+def _filled(change: Change) -> dict[str, Any]:
+    images = {"before": change.before, "row": change.row}
+    known = {name: {k: v for k, v in (image or {}).items() if v is not None} for name, image in images.items()}
+    own = change._asdict() | known | {"keys": list(change.keys or ()), "before_is_known": change.before is not None}
+    return {name: value for name, value in own.items() if name not in ("unavailable", "event")}

@@ -30,7 +30,7 @@ def changes(records: Sequence[Record]) -> Iterator[Change | Statement]:
             for row, old in zip(message["data"], olds, strict=True):
                 types = message["mysqlType"] | texts.get(table, {})
                 values, unexpected = _typed(row, types)
-                before = None if old is None else _typed({**row, **old}, types)[0]
+                before = _typed({**row, **(old or {})}, types)[0] if operation != "INSERT" else None
                 yield Change(line, table, operation, message["pkNames"], before, values, (), unexpected)
 
 

@@ -30,8 +30,8 @@ def changes(records: Iterable[Record], types: Mapping[str, Mapping[str, str]]) -
             members = raw_members(text)
             data = raw_members(members["data"])
             values, unexpected = _typed(data, types[table])
-            old = raw_members(members["old"]) if "old" in members else None
-            before = None if old is None else _typed({**data, **old}, types[table])[0]
+            old = raw_members(members["old"]) if "old" in members else {}
+            before = _typed({**data, **old}, types[table])[0] if operation in ("update", "delete") else None
             yield Change(line, table, _OPERATIONS[operation], keys(message, record), before, values, (), unexpected)
 
 
