@@ -75,7 +75,12 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "Informix": of_connector("informix"),
         "Vitess": of_connector("vitess"),
         "Spanner": of_connector("spanner"),
-        "Cassandra": of_connector("cassandra", m.cassandra_cells(ROW)),
+        "Cassandra": Case(
+            [record(envelope("i", after=m.cassandra_cells(ROW), connector="cassandra"), KEY)], rows(INSERT)
+        ),
+        "Cassandra, range tombstone": Case(
+            [record(envelope("r", after=m.cassandra_cells(ROW), connector="cassandra"), KEY)], error("UNKNOWN_OPCODE")
+        ),
         "TiCDC, `protocol=debezium`": of_connector("TiCDC"),
         "MongoDB": Case([record(envelope(connector="mongodb", after='{"_id":1}'), {"id": "1"})], error("WRONG_FORMAT")),
     },
@@ -257,14 +262,25 @@ SECTIONS: dict[str, dict[str, Case]] = {
             [record(m.goldengate()), record({"before": None, "after": ROW, "op_type": "I"})], error("WRONG_FORMAT") * 2
         ),
         "AWS DMS": Case([record(m.DMS)], error("WRONG_FORMAT")),
-        "TiCDC, open protocol": Case([record(m.TICDC_OPEN)], error("WRONG_FORMAT")),
+        "TiCDC, open protocol": Case([record(m.TICDC_OPEN)], error("MISSING_FIELD")),
         "TiCDC, simple protocol": Case([record(m.TICDC_SIMPLE)], error("WRONG_FORMAT")),
         "JSON that is no change": Case([record({"colour": "red"})], error("MISSING_FIELD")),
-        "JSON that is no object": Case([record(one) for one in (b"5", b"[]", b'"a"')], error("WRONG_FORMAT") * 3),
+        "JSON that is no object": Case([record(one) for one in (b"5", b"[]", b'"a"')], error("BAD_JSON") * 3),
     },
 }
 """by the headings and the first cells of the page"""
 
 OPTIONS: dict[str, Any] = {"columns": COLUMNS, "keys": ("id",)}
 """what cases do not say"""
-WITHOUT_POSITION = ("Vitess", "Spanner", "TiCDC, `protocol=debezium`")
+POSITIONS: dict[str, tuple[Any, ...] | None] = {
+    "MySQL, MariaDB": ("binlog", 3, 4711, 0),
+    "PostgreSQL": (24, 42),
+    "SQL Server": ("00000027:00000758:0005/00000027:00000758:0003", 1),
+    "Oracle": (2_122_190, 2_122_185, 0),
+    "Db2": ("00000000:00000000:0005/00000000:00000000:0003",),
+    "Vitess": None,
+    "Spanner": None,
+    "Cassandra": ("CommitLog-6-123.log", 54),
+    "TiCDC, `protocol=debezium`": (447_507_027_004_751_877,),
+}
+"""the parts of ``_order_`` with ``order="source"``, without the epoch; None if a connector has no position"""

@@ -1,4 +1,5 @@
 import json
+
 from sparkwire.core.table_names import table_name
 from tests.support.oracles.mysql_values import sql_type
 
