@@ -1,0 +1,246 @@
+"""Messages of many systems about the table ``shopdb.customers``, made by hand.
+
+The golden data are of few connectors and converters. These messages have the form that the documentation of each system
+describes: Debezium 3.3, TiCDC 8.5, Oracle GoldenGate for Big Data 21, AWS DMS 3.5. Canal's, Maxwell's and PostgreSQL's have
+that of the golden data.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.support.cdc_golden import Record
+
+TABLE = "shopdb.customers"
+TOPIC = "shop.shopdb.customers"
+COLUMNS = {"id": "INT", "name": "STRING", "amount": "DECIMAL(10,2)"}
+ROW = {"id": 1, "name": "amber", "amount": "9.50"}
+
+_COMMON = {"version": "3.3.0.Final", "name": "shop", "ts_ms": 1_700_000_000_000, "snapshot": "false", "db": "shopdb"}
+_BINLOG = {"table": "customers", "server_id": 1, "file": "binlog.000003", "pos": 4711, "row": 0, "thread": 7}
+_IN_SCHEMA = {"schema": "shopdb", "table": "customers"}
+SOURCES: dict[str, dict[str, Any]] = {
+    "mysql": _BINLOG | {"gtid": None},
+    "mariadb": _BINLOG | {"gtid": "0-1-2"},
+    "postgresql": _IN_SCHEMA | {"sequence": '["24","42"]', "txId": 5, "lsn": 42, "xmin": None},
+    "sqlserver": _IN_SCHEMA
+    | {"change_lsn": "00000027:00000758:0003", "commit_lsn": "00000027:00000758:0005", "event_serial_no": 1},
+    "oracle": _IN_SCHEMA | {"txId": "6.28.807", "scn": "2122185", "commit_scn": "2122190", "ssn": 0, "redo_thread": 1},
+    "db2": _IN_SCHEMA | {"change_lsn": "00000000:00000000:0003", "commit_lsn": "00000000:00000000:0005"},
+    "informix": _IN_SCHEMA | {"commit_lsn": "38654714268", "change_lsn": "38654714264", "txId": "36", "begin_lsn": "3"},
+    "vitess": {
+        "keyspace": "shopdb",
+        "table": "customers",
+        "shard": "-80",
+        "vgtid": '[{"keyspace":"shopdb","gtid":"x"}]',
+    },
+    "spanner": {"table": "customers", "sequence": "1", "server_transaction_id": "a", "mod_number": 0},
+    "cassandra": {"keyspace": "shopdb", "table": "customers", "file": "CommitLog-6-123.log", "pos": 54},
+    "mongodb": {"collection": "customers", "rs": "rs0", "ord": 31, "lsid": None, "txnNumber": None},
+    "TiCDC": _BINLOG | {"file": "", "pos": 0, "commit_ts": 447_507_027_004_751_877, "cluster_id": "default"},
+}
+"""what each connector adds to the common fields of ``source``"""
+
+
+def text(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def record(value: Any, key: Any = None, *, topic: str = TOPIC, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
+    """A record; values and keys that are not bytes become JSON, None means no bytes."""
+    as_bytes = (None if one is None else one if isinstance(one, bytes) else text(one) for one in (key, value))
+    return Record(topic, 0, 0, *as_bytes, list(headers))
+
+
+def numbered(records: Sequence[Record]) -> list[Record]:
+    """The records with consecutive offsets."""
+    return [record._replace(offset=offset) for offset, record in enumerate(records)]
+
+
+# ---------------------------------------------------------------- Debezium
+
+
+def envelope(
+    op: str = "c",
+    before: Any = None,
+    after: Any = ROW,
+    connector: str = "mysql",
+    *,
+    table: str = "customers",
+    **source: Any,
+) -> dict[str, Any]:
+    of_connector = {"connector": connector, **_COMMON, **SOURCES[connector], **source}
+    if "table" in of_connector:
+        of_connector["table"] = table
+    return {
+        "before": before,
+        "after": None if op in "dt" else after,
+        "source": of_connector,
+        "transaction": None,
+        "op": op,
+        "ts_ms": 1_700_000_000_500,
+    }
+
+
+def connect_schema(name: str = "shop.shopdb.customers.Envelope") -> dict[str, Any]:
+    """Kafka Connect's schema of ``envelope``, as far as readers need it."""
+    decimal = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "version": 1}
+    row = [
+        {"type": "int32", "optional": False, "field": "id"},
+        {"type": "string", "optional": True, "field": "name"},
+        {
+            **decimal,
+            "parameters": {"scale": "2", "connect.decimal.precision": "10"},
+            "optional": True,
+            "field": "amount",
+        },
+    ]
+    images = [{"type": "struct", "fields": row, "optional": True, "field": side} for side in ("before", "after")]
+    return {"type": "struct", "fields": images, "optional": False, "name": name}
+
+
+def key_schema() -> dict[str, Any]:
+    fields = [{"type": "int32", "optional": False, "field": "id"}]
+    return {"type": "struct", "fields": fields, "optional": False, "name": "shop.shopdb.customers.Key"}
+
+
+def decimal_bytes(text: str) -> str:
+    """Connect's Decimal with scale 2 in JSON: base64."""
+    number = int(text.replace(".", ""))
+    return base64.b64encode(number.to_bytes(number.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+def with_schema(payload: Any, schema: Any) -> dict[str, Any]:
+    return {"schema": schema, "payload": payload}
+
+
+def cloud_event(message: Mapping[str, Any]) -> dict[str, Any]:
+    """An envelope as Debezium's CloudEventsConverter writes it."""
+    attributes = {
+        f"iodebezium{name.replace('_', '')}": None if value is None else str(value)
+        for name, value in message["source"].items()
+    }
+    return {
+        "id": "name:shop;file:binlog.000003;pos:4711",
+        "source": f"/debezium/{message['source']['connector']}/shop",
+        "specversion": "1.0",
+        "type": f"io.debezium.connector.{message['source']['connector']}.DataChangeEvent",
+        "time": "2023-11-14T22:13:20.000Z",
+        "datacontenttype": "application/json",
+        "iodebeziumop": message["op"],
+        **attributes,
+        "iodebeziumtxid": None,
+        "data": {"before": message["before"], "after": message["after"]},
+    }
+
+
+def cassandra_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as Debezium's connector for Cassandra writes it. A cell that a statement does not set is null."""
+    return {name: {"value": value, "deletion_ts": None, "set": True} for name, value in row.items()}
+
+
+BEGIN = {"status": "BEGIN", "id": "571", "event_count": None, "data_collections": None, "ts_ms": 1_700_000_000_000}
+END = BEGIN | {
+    "status": "END",
+    "event_count": 1,
+    "data_collections": [{"data_collection": "shopdb.customers", "event_count": 1}],
+}
+HEARTBEAT = {"ts_ms": 1_700_000_000_000}
+SCHEMA_CHANGE = {
+    "source": {"connector": "mysql", **_COMMON, **_BINLOG},
+    "ts_ms": 1_700_000_000_000,
+    "databaseName": "shopdb",
+    "schemaName": None,
+    "ddl": "ALTER TABLE customers ADD note TEXT",
+    "tableChanges": [],
+}
+LOGICAL_MESSAGE = {
+    "op": "m",
+    "ts_ms": 1_700_000_000_000,
+    "source": {"connector": "postgresql", **_COMMON, "schema": "", "table": "", "lsn": 40},
+    "transaction": None,
+    "message": {"prefix": "outbox", "content": "AQI="},
+}
+
+
+# ---------------------------------------------------------------- other systems
+
+
+def canal(type: str = "INSERT", data: Any = None, old: Any = None, **more: Any) -> dict[str, Any]:
+    is_ddl = type not in ("INSERT", "UPDATE", "DELETE")
+    types = {"id": "int", "name": "varchar(80)", "amount": "decimal(10,2)"}
+    return {
+        "data": None if is_ddl else [{name: str(value) for name, value in ROW.items()}] if data is None else data,
+        "database": "shopdb",
+        "es": 1_700_000_000_000,
+        "gtid": "",
+        "id": 17,
+        "isDdl": is_ddl,
+        "mysqlType": None if is_ddl else types,
+        "old": old,
+        "pkNames": None if is_ddl else ["id"],
+        "sql": "",
+        "sqlType": None if is_ddl else {"id": 4, "name": 12, "amount": 3},
+        "table": "customers",
+        "ts": 1_700_000_000_100,
+        "type": type,
+        **more,
+    }
+
+
+def maxwell(type: str = "insert", data: Any = ROW, **more: Any) -> dict[str, Any]:
+    head = {"database": "shopdb", "table": "customers", "type": type, "ts": 1_700_000_000, "xid": 571, "commit": True}
+    return head | {"data": data} | more
+
+
+def maxwell_key(**key: Any) -> dict[str, Any]:
+    return {"database": "shopdb", "table": "customers", **{f"pk.{name}": value for name, value in key.items()}}
+
+
+def goldengate(op_type: str = "I", before: Any = None, after: Any = ROW, **more: Any) -> dict[str, Any]:
+    head = {
+        "table": "SHOPDB.CUSTOMERS",
+        "op_type": op_type,
+        "op_ts": "2023-11-14 22:13:20.000000",
+        "current_ts": "2023-11-14 22:13:21.000000",
+        "pos": "00000000000000000000143",
+        "primary_keys": ["id"],
+    }
+    return head | ({} if before is None else {"before": before}) | ({} if after is None else {"after": after}) | more
+
+
+DMS = {
+    "data": ROW,
+    "metadata": {
+        "timestamp": "2023-11-14T22:13:20.000000Z",
+        "record-type": "data",
+        "operation": "insert",
+        "partition-key-type": "primary-key",
+        "schema-name": "shopdb",
+        "table-name": "customers",
+    },
+}
+TICDC_OPEN = {"u": {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "name": {"t": 15, "f": 64, "v": "amber"}}}
+TICDC_SIMPLE = {
+    "version": 1,
+    "database": "shopdb",
+    "table": "customers",
+    "tableID": 148,
+    "type": "INSERT",
+    "commitTs": 447_507_027_004_751_877,
+    "buildTs": 1_700_000_000_000,
+    "schemaVersion": 447_507_026_559_631_361,
+    "data": {"id": "1", "name": "amber", "amount": "9.50"},
+}
+CANAL_PROTOBUF = base64.b64decode(
+    "EAEYBypjEmEKMAgBEg1iaW5sb2cuMDAwMDAyGJvAEyDnJCoFVVRGLTgwwIScxaE0OAJCAEoAUD5YBxACGisQB1onVVBEQVRFIGV2b2x2aW5nIFNFVCBh"
+    "ID0gMTEgV0hFUkUgaWQgPSAx"
+)
+"""a packet that Canal 1.1.7 wrote with flatMessage=false"""
+CONNECT_STRUCT = b"Struct{id=1,name=amber,amount=9.50}"
+"""what Kafka Connect's StringConverter writes"""
+JSON_SCHEMA_FRAME = b"\x00\x00\x00\x00\x07"
+"""the prefix of Confluent's serializers: zero and the schema's id"""
