@@ -105,6 +105,15 @@ def in_base64(number: int, size: int) -> str:
         ("Decimal(38,0)", in_base64(-(10**38), 16), [in_base64(-(10**38), 16)]),
         ("Decimal(50,2)", in_base64(10**45, 20), f"{10**43}.00"),
         ("Decimal(3,-2)", in_base64(12, 1), Decimal(1200)),
+        ("Decimal(5,2)", 1.5, Decimal("1.50")),
+        ("Decimal(5,2)", -123, Decimal("-123.00")),
+        ("Decimal(5,2)", 1.505, ["1.505"]),
+        ("Decimal(5,2)", 12345.6, ["12345.6"]),
+        ("array<Decimal(5,2)>", [1.5, None, in_base64(150, 2)], [Decimal("1.50"), None, Decimal("1.50")]),
+        ("int32", 5.0, 5),
+        ("int32", 1e3, 1000),
+        ("int64", 9.3e18, ["9.3e+18"]),
+        ("IsoTimestamp", "2013-02-17 19:43:30.1", datetime.datetime(2013, 2, 17, 19, 43, 30, 100000)),
         ("DECIMAL(5,2)", "1.5", Decimal("1.50")),
         ("DECIMAL(5,2)", 1.25, Decimal("1.25")),
         ("DECIMAL(5,2)", "NaN", ["NaN"]),
@@ -267,12 +276,48 @@ def test_unexpected_values_of_both_images_are_distinguished() -> None:
         ("array<int32>", list(UNAVAILABLE.encode())),
         ("array<Uuid>", [str(uuid_of(UNAVAILABLE.encode()))]),
         ("map<string,string>", {UNAVAILABLE: UNAVAILABLE}),
+        ("Json", json.dumps({UNAVAILABLE: UNAVAILABLE}, separators=(",", ":"))),
+        ("array<int64>", list(UNAVAILABLE.encode())),
+        ("array<Date>", list(UNAVAILABLE.encode())),
+        ("array<double>", [float(byte) for byte in UNAVAILABLE.encode()]),
+        ("array<string>", [f"{byte}.00" for byte in UNAVAILABLE.encode()]),
+        ("array<Decimal(8,2)>", [in_base64(byte * 100, 2) for byte in UNAVAILABLE.encode()]),
+        ("array<bytes>", [base64.b64encode(UNAVAILABLE.encode()).decode()]),
+        ("Point", {"x": -99999999.0, "y": -99999999.0, "wkb": "AQEAAAAAAAD8g9eXwQAAAPyD15fB", "srid": None}),
+        ("Geometry", {"wkb": "AQEAACDmEAAAAAAA/IPXl8EAAAD8g9eXwQ==", "srid": 4326}),
+        ("Geography", {"wkb": "AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==", "srid": 4326}),
     ],
 )
-def test_a_placeholder_is_no_value(type: str, written: Any) -> None:
-    message = json.dumps(json.loads(insert({"id": 1, "x": written})), separators=(",", ":")).encode()
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", " : ")])
+def test_a_placeholder_is_no_value(type: str, written: Any, separators: tuple[str, str]) -> None:
+    message = json.dumps(json.loads(insert({"id": 1, "x": written})), separators=separators).encode()
     [row] = changed([message], {"id": "int32", "x": type}).batch.to_pylist()
     assert (row["after"], row["unavailable"], row["unexpected"]) == ({"id": 1, "x": None}, ["x"], None)
+
+
+@pytest.mark.parametrize(
+    ("type", "written"),
+    [
+        ("string", f"{UNAVAILABLE} "),
+        ("array<int32>", list(UNAVAILABLE.encode())[:-1]),
+        ("array<int32>", [0, *list(UNAVAILABLE.encode())[1:]]),
+        ("array<string>", [UNAVAILABLE, "a"]),
+        ("map<string,string>", {UNAVAILABLE: "a"}),
+        ("Point", {"x": -99999999.0, "y": 1.0}),
+        ("bytes", base64.b64encode(UNAVAILABLE.encode()[1:]).decode()),
+    ],
+)
+def test_a_value_like_a_placeholder(type: str, written: Any) -> None:
+    [row] = changed([insert({"x": written})], {"x": type}).batch.to_pylist()
+    assert row["unavailable"] is None
+    assert row["after"]["x"] is not None
+
+
+def test_a_placeholder_in_hexadecimal() -> None:
+    """``unavailable.value.placeholder=hex:…``: bytes instead of a text."""
+    written = base64.b64encode(b"\xff\x00").decode()
+    [row] = changed([insert({"x": written})], {"x": "bytes"}, placeholder="hex:ff00").batch.to_pylist()
+    assert row["unavailable"] == ["x"]
 
 
 def test_another_placeholder() -> None:

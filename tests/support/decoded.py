@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.records import Plan, Records
-
 from sparkwire.core.table_names import table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from tests.support.arrow import with_dicts

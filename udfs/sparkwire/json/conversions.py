@@ -413,7 +413,7 @@ def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
     if pa.types.is_integer(column.type) and pa.types.is_decimal(type):
         column = column.cast(pa.decimal128(DIGITS, 0))
     with suppress(pa.ArrowInvalid):
-        return column.cast(type, safe=False)
+        return column.cast(type, safe=pa.types.is_decimal(type))  # an unsafe cast ignores the precision of a decimal
     distinct = column.dictionary_encode()
     parts = [_cast_one(distinct.dictionary.slice(i, 1), type) for i in range(len(distinct.dictionary))]
     return pa.concat_arrays([pa.nulls(0, type), *parts]).take(distinct.indices)
