@@ -17,18 +17,19 @@ Sources: Maxwell 1.44.1, its messages over MariaDB; Apache Flink writes the same
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.changes.columns import DELETE, INSERT, READ, UPDATE
 from sparkwire.changes.systems import NOTHING, ROW, TEXT, Fields, System
-from sparkwire.core.column import bools_of, primitive
+from sparkwire.core.column import binary_of, bools_of, lists, primitive
 from sparkwire.json import values
 from sparkwire.json.images import Images
 from sparkwire.json.mysql_types import of_maxwell, of_sql
+from sparkwire.json.scan import paths
 from sparkwire.kernels import Bools, Ints
 
 _STATEMENTS: Final = tuple(f"{of}-{what}" for of in ("table", "database") for what in ("create", "alter", "drop"))
@@ -36,6 +37,7 @@ _OWN_DATABASE: Final = "maxwell"
 _OWN_TABLES: Final = ("bootstrap", "columns", "databases", "heartbeats", "positions", "schemas", "tables")
 _PLACE: Final = r"^(?P<log>.*?)\.?(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
 _PREFIX: Final = "pk."
+_ANY: Final = paths("database")
 _LAST: Final = 2**63 - 1
 POSITION: Final = pa.struct(
     [("log", pa.string()), ("position", pa.int64()), ("sub_position", pa.int64()), ("row", pa.int64())]
@@ -67,28 +69,32 @@ def _numbers(fields: Fields, role: str) -> tuple[pa.Array, Bools]:
     return primitive(numbers, valid), valid
 
 
-def _names_in_key(keys: pa.Array, fields: Fields, rows: Ints) -> pa.Array:
-    """The names in keys such as {"pk.id": 1}, or ["db", "table", [{"id": 1}]]. They are in lower case; columns may not be."""
-    names = [_names(key) for key in keys.to_pylist()]
-    columns = Images(fields.value("after").at(rows))
-    listed, firsts = columns.names.to_pylist(), columns.listed.firsts.tolist()
-    result = []
-    for row, own in enumerate(names):
-        spelled = {name.lower(): name for name in listed[firsts[row] : firsts[row + 1]]} if own else {}
-        result.append([spelled.get(name, name) for name in own] if own else None)
-    return pa.array(result, pa.list_(pa.string()))
+def _names_in_key(keys: pa.Array) -> pa.Array:
+    """The names in keys such as {"pk.id": 1}, or ["db", "table", [{"id": 1}]]."""
+    source = binary_of(keys)
+    begins, ends = values.bounds(source)
+    intact = values.documents(source.data, begins, ends, _ANY).intact
+    images = Images(values.roots(source.data, begins, ends, intact))
+    kept = np.flatnonzero(bools_of(pc.starts_with(images.names, _PREFIX).fill_null(False)))
+    firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
+    names = pc.utf8_slice_codeunits(images.names.take(primitive(kept)), len(_PREFIX))
+    of_objects = lists(firsts, names, np.diff(firsts) > 0)
+    others = np.flatnonzero(~intact & bools_of(keys.is_valid()))
+    if not len(others):
+        return of_objects
+    of_arrays = pa.array([_names(key) for key in keys.take(primitive(others)).to_pylist()], of_objects.type)
+    places = np.arange(len(keys))
+    places[others] = len(keys) + np.arange(len(others))
+    return pa.concat_arrays([of_objects, of_arrays]).take(primitive(places))
 
 
-@lru_cache(1 << 16)
-def _names(key: bytes | str | None) -> list[str]:
+def _names(key: bytes | str) -> list[str] | None:
     try:
-        parsed = json.loads(key or "null")
+        parsed = json.loads(key)
     except ValueError:  # a random id, of a statement
-        return []
-    if isinstance(parsed, dict):
-        return [name.removeprefix(_PREFIX) for name in parsed if name.startswith(_PREFIX)]
+        return None
     parts = parsed[2] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else []
-    return [name for part in parts if isinstance(part, dict) for name in part]
+    return [name for part in parts if isinstance(part, dict) for name in part] or None
 
 
 def _declared(fields: Fields, rows: Ints) -> list[dict[str, str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps
 from sparkwire.core.table_names import Table
 from sparkwire.json import values
+from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, INTEGER, NULL, OBJECT
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
@@ -62,7 +64,7 @@ def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
     numbers, timed = values.integers(fields.value("time"))
     scale = _PER_UNIT[system.time_unit]
     nothing = pa.nulls(len(expanded.messages), pa.list_(pa.string()))
-    keys = key_lists(fields, records, expanded.messages) if plan.keys is None else nothing
+    keys = key_lists(fields, records, expanded.messages, plan.columns) if plan.keys is None else nothing
     return TableRows(
         expanded.messages,
         row_ops,
@@ -155,13 +157,21 @@ def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa
     return pc.coalesce(errors, from_codes(codes.astype(np.int8), ERRORS))
 
 
-def key_lists(fields: Fields, records: Records, rows: Ints) -> pa.Array:
+def key_lists(fields: Fields, records: Records, rows: Ints, columns: Iterable[str]) -> pa.Array:
     """ARRAY<STRING>: the names of the key columns that these messages, or the keys of their records, have."""
     names = _lists(fields.value("keys").at(rows))
     in_key = fields.system.names_in_key
     if in_key is None or records.keys is None or not names.null_count:
         return names
-    return pc.coalesce(names, in_key(records.keys.take(primitive(rows)), fields, rows))
+    return pc.coalesce(names, _spelled(in_key(records.keys.take(primitive(rows))), columns))
+
+
+def _spelled(lists: pa.Array, columns: Iterable[str]) -> pa.Array:
+    """Lists of names in lower case, with the names of the columns."""
+    spelling = {name.lower(): name for name in columns}
+    encoded = lists.flatten().dictionary_encode()
+    names = pa.array([spelling.get(name, name) for name in encoded.dictionary.to_pylist()], pa.string())
+    return pa.ListArray.from_arrays(pa.array(item_offsets(lists)), names.take(encoded.indices), mask=lists.is_null())
 
 
 def _lists(arrays: Values) -> pa.Array:

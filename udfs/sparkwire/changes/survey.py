@@ -129,7 +129,7 @@ def survey_messages(format: str, records: Records, table: Table | None) -> list[
     own = known if table is None else known & of_table(fields, table)
     facts = [*_table_facts(_names(fields, role, known) for role in ("database", "schema", "table"))]
     facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
-    names = key_lists(fields, records, np.flatnonzero(own))
+    names = key_lists(fields, records, np.flatnonzero(own), ())
     facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
     return facts + _advice_facts(records.values, fields.valid & ~fields.recognized, format)
 

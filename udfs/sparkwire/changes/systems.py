@@ -58,8 +58,8 @@ class System(NamedTuple):
     """reads the text of ``types``, which is of the kind ``types_kind``"""
     declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
     """the columns that messages declare, if rows do not: a name and a type of each"""
-    names_in_key: Callable[[pa.Array, Fields, Ints], pa.Array] | None = None
-    """the names of the key columns in the keys of records, as ARRAY<STRING>, for messages that do not name them"""
+    names_in_key: Callable[[pa.Array], pa.Array] | None = None
+    """the names of the key columns in the keys of records, as ARRAY<STRING>, in lower case; for messages that do not name them"""
     left_out: Callable[[Fields], Bools] | None = None
     """further messages that are left out"""
     position: pa.DataType | None = None

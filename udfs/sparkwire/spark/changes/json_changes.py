@@ -103,8 +103,11 @@ def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
 
 def _keys(survey: Survey | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
     """The key columns that the messages name; None if they name none, or columns that the table does not have."""
-    keys = None if survey is None else survey.keys
-    return keys if keys and set(keys) <= set(columns) else None
+    if survey is None or not survey.keys:
+        return None
+    spelling = {name.lower(): name for name in columns}  # Maxwell writes the names in lower case
+    keys = tuple(name if name in columns else spelling.get(name, name) for name in survey.keys)
+    return keys if set(keys) <= set(columns) else None
 
 
 def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[str, str]:
