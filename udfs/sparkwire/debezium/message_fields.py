@@ -226,7 +226,8 @@ def row_fields(text: str) -> list[dict[str, Any]] | None:
     image = named.get("after") or named.get("before")
     if image is None and "op" in named and named.get("source", {}).get("type") == "struct":
         return None  # a logical message has no row
-    if image is None or not ({"op", "source"} & named.keys()):
+    both = {named.get(name, {}).get("type") for name in ("before", "after")} == {"struct"}  # as in a CloudEvent
+    if image is None or not (both or {"op", "source"} & named.keys()):
         return [field for field in fields if not is_added(field["field"])]
     inner = image.get("fields")
     return [field for field in inner if _is_field(field)] if isinstance(inner, list) else None
