@@ -16,21 +16,11 @@ import pyarrow as pa
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.changes.systems import ROW, Fields, System
-from sparkwire.datahub.layout import OPERATIONS, PATHS
+from sparkwire.datahub.layout import DATE, OPERATIONS, OTHER_TYPE, PATHS, TYPES
 from sparkwire.json.grammar import ARRAY
 from sparkwire.json.types import Type, type_of
 
-_TYPES: Final = {
-    "LONG": Type("int64"),
-    "DOUBLE": Type("double"),
-    "BOOLEAN": Type("boolean"),
-    "STRING": Type("string"),
-    "DATE": Type("int64", "Instant"),
-    "TIMESTAMP": Type("int64", "Instant"),
-    "BYTES": Type("bytes"),
-}
-_TEXT: Final = Type("text", "string")
-"""of a type that the format does not define: the value as text"""
+_TYPES: Final = TYPES | {"TIMESTAMP": TYPES[DATE]}
 
 
 def datahub_type(text: str) -> Type:
@@ -41,7 +31,7 @@ def datahub_type(text: str) -> Type:
 @lru_cache(1024)
 def _declared(text: str) -> Mapping[str, Type]:
     columns = [item for item in json.loads(text) if isinstance(item, dict) and isinstance(item.get("name"), str)]
-    return {column["name"]: _TYPES.get(str(column.get("type")), _TEXT) for column in columns}
+    return {column["name"]: _TYPES.get(str(column.get("type")), OTHER_TYPE) for column in columns}
 
 
 def declared_words(text: str) -> dict[str, str]:

@@ -267,8 +267,10 @@ def checked_total(total: int) -> None:
 
 
 def struct(fields: Mapping[str, pa.Array], valid: Bools | None = None) -> pa.Array:
-    """STRUCT of equally long columns."""
+    """STRUCT of equally long columns. A STRUCT without columns needs ``valid``."""
     arrays = list(fields.values())
+    if not arrays and valid is not None:
+        return pa.Array.from_buffers(pa.struct([]), len(valid), [bitmap(valid)], children=[])
     type = pa.struct([pa.field(name, array.type) for name, array in fields.items()])
     return pa.Array.from_buffers(type, len(arrays[0]), [bitmap(valid)], children=arrays)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from sparkwire.json.scan import paths
+from sparkwire.json.types import Type
 
 PATHS: Final = {
     "op": "payload.op",
@@ -70,3 +71,15 @@ SQL_TYPES: Final = {
     "BYTES": "BINARY",
 }
 """SQL type of each type that schema.dataColumn may name"""
+
+TYPES: Final = {
+    "LONG": Type("int64"),
+    "DOUBLE": Type("double"),
+    "BOOLEAN": Type("boolean"),
+    "STRING": Type("string"),
+    DATE: Type("int64", "Instant"),
+    "BYTES": Type("bytes"),
+}
+"""how the values of each type are read"""
+OTHER_TYPE: Final = Type("text", "string")
+"""of a type that the format does not define: any value as text"""

@@ -11,8 +11,9 @@ A row has the metadata columns of a TUPLE topic, one typed column for each colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +21,16 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.core.column import bools_of, from_codes, maps, primitive, strings, timestamps
+from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.column_names import distinct_names
 from sparkwire.core.table_names import Table
 from sparkwire.datahub.blob_tables import of_table
 from sparkwire.datahub.blobs import BlobColumn
-from sparkwire.datahub.layout import OPERATIONS, SQL_TYPES
+from sparkwire.datahub.layout import OPERATIONS, OTHER_TYPE, SQL_TYPES, TYPES
 from sparkwire.json import values
-from sparkwire.json.grammar import ESCAPED, FALSE, INTEGER, NULL, REAL, STRING, TRUE
+from sparkwire.json.grammar import NULL
 from sparkwire.json.images import Images
-from sparkwire.json.values import Codes, Ranges, Values, by_row
+from sparkwire.json.typed_images import JsonRows, MapEntries, Versions, read_images, unexpected_map
 from sparkwire.kernels import Bools, Ints
 
 TUPLE_COLUMNS: Final = {
@@ -120,87 +121,25 @@ def _read(
     messages: BlobColumn, rows: Ints, images: Images, columns: Mapping[str, str]
 ) -> tuple[list[pa.Array], pa.Array]:
     """The typed columns, and the unexpected values."""
-    declared = messages.declared
-    selected = strings(list(columns))
-    (table_names, names, declared_names), count = values.numbered(selected, images.names, declared.names)
-    shared = _shared_names(table_names, len(rows))
-    places = values.last_places(images.ranges(names), shared, count)
-    declared_ranges = Ranges(declared.firsts[rows], declared.lasts[rows], declared_names)
-    declarations = values.last_places(declared_ranges, shared, count)
-    shape = (len(rows), len(columns))
-    typed: list[pa.Array] = []
-    expected = np.zeros(len(images.listed.values.kinds), np.bool_)
-    for k, type in enumerate(columns.values()):
-        at, declaration = places.reshape(shape)[:, k], declarations.reshape(shape)[:, k]
-        items = images.listed.values.at_or_absent(at)
-        read = _READERS.get(type, _read_text)(items)
-        typed.append(read.column)
-        other = bools_of(pc.not_equal(declared.types, type).fill_null(False))
-        fits = (~read.unfit | (items.kinds <= NULL)) & ~((declaration >= 0) & np.append(other, False)[declaration])
-        expected[at[fits & (at >= 0)]] = True
-    return typed, _unexpected(images, expected)
+    types = {name: TYPES.get(type, OTHER_TYPE) for name, type in columns.items()}
+    source = JsonRows(images.objects, types)
+    typed = read_images(source, types, Versions(np.full(len(rows), -1, np.int32), []))
+    unexpected = [*typed.unexpected, *_of_other_types(messages, rows, source, columns, typed.unexpected)]
+    return typed.column.flatten(), unexpected_map(unexpected, len(rows))
 
 
-def _shared_names(names: Codes, rows: int) -> Ranges:
-    """Ranges with which every row looks up every name."""
-    firsts = np.arange(rows + 1) * len(names)
-    return Ranges(*by_row(firsts), np.tile(names, rows))
-
-
-def _unexpected(images: Images, expected: Bools) -> pa.Array:
-    shown = ~expected if images.superseded is None else ~(expected | images.superseded)
-    chosen = np.flatnonzero(shown)
-    firsts = np.concatenate(([0], np.cumsum(shown)))[images.listed.firsts].astype(np.int32)
-    names, texts = images.names.take(primitive(chosen)), values.texts(images.listed.values.at(chosen))
-    return maps(firsts, names, texts, np.diff(firsts) > 0)
-
-
-class TypedColumn(NamedTuple):
-    """A typed column, and which rows have a value that does not fit its type."""
-
-    column: pa.Array
-    unfit: Bools
-
-
-def _of(column: pa.Array) -> TypedColumn:
-    return TypedColumn(column, ~bools_of(column.is_valid()))
-
-
-def _read_long(items: Values) -> TypedColumn:
-    return _of(primitive(*values.integers(items)))
-
-
-def _read_double(items: Values) -> TypedColumn:
-    numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    return _of(pc.if_else(pc.is_finite(numbers), numbers, None))  # 1e400 does not fit a DOUBLE
-
-
-def _read_boolean(items: Values) -> TypedColumn:
-    return _of(primitive(items.kinds == TRUE, (items.kinds == TRUE) | (items.kinds == FALSE)))
-
-
-def _read_string(items: Values) -> TypedColumn:
-    return _of(values.texts(items.only((items.kinds == STRING) | (items.kinds == ESCAPED))))
-
-
-def _read_date(items: Values) -> TypedColumn:
-    numbers, valid = values.integers(items)
-    return _of(timestamps(numbers, "ms", valid))
-
-
-def _read_bytes(items: Values) -> TypedColumn:
-    return _of(values.from_base64(_read_string(items).column))
-
-
-def _read_text(items: Values) -> TypedColumn:
-    return _of(values.texts(items))
-
-
-_READERS: Final[Mapping[str, Callable[[Values], TypedColumn]]] = {
-    "LONG": _read_long,
-    "DOUBLE": _read_double,
-    "BOOLEAN": _read_boolean,
-    "STRING": _read_string,
-    "DATE": _read_date,
-    "BYTES": _read_bytes,
-}
+def _of_other_types(
+    messages: BlobColumn, rows: Ints, source: JsonRows, columns: Mapping[str, str], known: Sequence[MapEntries]
+) -> Iterator[MapEntries]:
+    """The values whose message declares another type than the column has. ``known`` are unexpected already."""
+    declared = messages.columns
+    offsets, names, types = declared.offsets, declared.names.to_pylist(), declared.types.to_pylist()
+    lists = [dict(zip(names[a:b], types[a:b], strict=True)) for a, b in pairwise(offsets.tolist())]
+    codes = declared.distinct.codes[rows]
+    for name, type in columns.items():
+        differs = np.array([*(one.get(name, type) != type for one in lists), False])[codes]
+        if differs.any():
+            for entry in known:
+                differs[entry.rows[bools_of(pc.equal(entry.names, name))]] = False
+            chosen = np.flatnonzero(differs & (source.value(name).kinds > NULL))
+            yield MapEntries(chosen, pa.array([name] * len(chosen), pa.string()), source.texts(name, chosen))
