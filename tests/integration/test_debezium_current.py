@@ -85,7 +85,7 @@ def test_the_table_equals_that_of_the_database(spark: SparkSession, number: int,
         ends = point.next_offsets.get(variant)
         if ends is None and point.number != LAST:
             continue  # the redelivered messages are complete
-        now = sparkwire.current(changes, as_of=None if ends is None else ends.get(truth.topic, 0) - 1)
+        now = sparkwire.current(changes, until=None if ends is None else ends.get(truth.topic, 0) - 1)
         left = now.toArrow().to_pylist()
         assert len(left) == len(truth.rows), (truth.name, point.number)
         for expected in truth.rows:

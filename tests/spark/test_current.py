@@ -47,7 +47,7 @@ def test_current_equals_the_dictionary(spark: SparkSession, form: str, seed: int
 def test_as_of_an_order(spark: SparkSession, seed: int) -> None:
     some = history("everything", 100 + seed)
     order, table = some.points[300 + 100 * seed]
-    rows = sparkwire.current(frame(spark, some), as_of=order).collect()
+    rows = sparkwire.current(frame(spark, some), until=order).collect()
     assert as_table(rows) == table
 
 
@@ -68,14 +68,14 @@ def test_an_order_with_parts(spark: SparkSession) -> None:
     ]
     changes = spark.createDataFrame(rows[::-1], schema)
     for order, there in ((9, []), ((10, "a"), ["first"]), (10, ["again"]), ({"scn": 10}, ["again"]), (11, [])):
-        assert [row["v"] for row in sparkwire.current(changes, "id", as_of=order).collect()] == there
+        assert [row["v"] for row in sparkwire.current(changes, "id", until=order).collect()] == there
     numbers = spark.createDataFrame(
         [("INSERT", (2, "99"), 1, "x"), ("DELETE", (3, "100"), 1, None)],
         "_op_ STRING, _order_ STRUCT<digits: INT, number: STRING>, id INT, v STRING",
     )
-    assert [sparkwire.current(numbers, "id", as_of=n).count() for n in (98, "99", 99, 100)] == [0, 1, 1, 0]
-    with pytest.raises(ValueError, match="expected as_of to be an order with the parts scn, file, position"):
-        sparkwire.current(changes, "id", as_of=(1, "a", 2, 3))
+    assert [sparkwire.current(numbers, "id", until=n).count() for n in (98, "99", 99, 100)] == [0, 1, 1, 0]
+    with pytest.raises(ValueError, match="expected until to be an order with the parts scn, file, position"):
+        sparkwire.current(changes, "id", until=(1, "a", 2, 3))
 
 
 def test_a_wrong_table_or_key_gives_a_clear_error(spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -150,7 +151,13 @@ def changes_by_table(df: DataFrame, column: str = "value", *, format: Format, **
     }
 
 
-def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_of: Any = None) -> DataFrame:
+def current(
+    changes: DataFrame,
+    keys: Sequence[str] | str | None = None,
+    *,
+    as_of: datetime | date | str | None = None,
+    until: Any = None,
+) -> DataFrame:
     """Compute the current table from its changes: the newest row of every key that is not deleted.
 
     The result does not depend on the order of the rows, or on duplicate or late changes. A change of the key moves the row. A
@@ -164,28 +171,33 @@ def current(changes: DataFrame, keys: Sequence[str] | str | None = None, *, as_o
     keys
         the names of the primary key's columns; by default those in the messages
     as_of
-        returns an earlier state of the table: a ``datetime`` or its text is compared with ``_time_``, an order with ``_order_``.
-        The first part of an order is enough: ``as_of=4711`` is the table after SCN 4711 of Databus
+        returns the table at a time, by ``_time_``: a ``datetime``, a ``date`` (its first moment), or an ISO text in the session's
+        time zone
+    until
+        returns the table after a change, by ``_order_``. A number or tuple is the order from ``scn``, ``offset`` or the position
+        on; a Row or dict names parts. Only these parts are compared: ``until=4711`` is the table after SCN 4711 of Databus
 
     Returns
     -------
     DataFrame
-        the table's columns, then ``_order_`` and ``_time_`` of each row's last change
+        the table's columns, then ``_order_`` and ``_time_`` of each row's last change, and ``_unexpected_`` if the changes may
+        have such values
 
     Raises
     ------
     ValueError
-        if the key is unknown, or if ``changes`` is a stream or lacks the columns of `sparkwire.changes`. A query over changes of
-        two tables fails.
+        if the key is unknown, if ``changes`` is a stream or lacks the columns of `sparkwire.changes`, or if ``as_of`` is no time
+        or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes of a key
+        have no common order: they are of one epoch, and in two partitions, topics or logs.
 
     Examples
     --------
     >>> orders = sparkwire.changes(events, "event", format="databus", table="com.shop.Orders", schemas="/schemas")
-    >>> sparkwire.current(orders, as_of=datetime(2024, 1, 31)).count()
+    >>> sparkwire.current(orders, as_of="2024-01-31").count()
     """
     from sparkwire.spark.changes.current import current
 
-    return current(changes, keys, as_of)
+    return current(changes, keys, as_of, until)
 
 
 def merge(

@@ -11,41 +11,46 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
-def settle(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the ``wanted`` rows with their missing values filled in.
+def settle(rows: pa.Table) -> pa.Table:
+    """Return the ``wanted`` rows that lack values of an old key, with these values filled in.
 
-    Parameters
-    ----------
-    rows
-        a table with ``wanted BOOLEAN``, ``departure STRING`` (the event, if the row is a departure), ``arrival STRING``,
-        ``missing ARRAY<STRING>``, ``row STRUCT``, and any other columns. ``missing`` has the names of the columns whose values
-        came with the arrival
-    columns
-        the names of the table's columns, in the order of the fields of ``row``
+    ``rows`` is a table with ``wanted BOOLEAN``, ``departed STRING`` (the event, if the row is a departure), ``arrived STRING``,
+    ``moved ARRAY<STRING>``, ``row STRUCT``, and any other columns. ``moved`` has the names of the fields of ``row`` whose values
+    came with the arrival. A value is NULL if its departure is not in ``rows``.
     """
-    missing: list[set[str]] = [set(names or ()) for names in rows["missing"].to_pylist()]
-    arrivals: list[Any] = rows["arrival"].to_pylist()
-    departures = {event: k for k, event in enumerate(rows["departure"].to_pylist()) if event is not None}
-    wanted = np.flatnonzero(rows["wanted"].to_numpy(zero_copy_only=False))
+    moved: list[list[str]] = rows["moved"].to_pylist()
+    arrivals: list[Any] = rows["arrived"].to_pylist()
+    departures = {event: k for k, event in enumerate(rows["departed"].to_pylist()) if event is not None}
+    lacks = pc.greater(pc.list_value_length(rows["moved"]), 0)
+    wanted = np.flatnonzero(pc.and_(rows["wanted"], lacks).to_numpy(zero_copy_only=False))
     row = rows["row"].combine_chunks()
     row = row if isinstance(row, pa.StructArray) else pa.concat_arrays(row.chunks)
-    fields = []
-    for name, field in zip(columns, row.flatten(), strict=True):
-        places = [_written(name, int(k), missing, arrivals, departures) for k in wanted]
-        fields.append(field.take(pa.array(places, pa.int64())))
+    fields, unknown = [], [list[str]() for _ in wanted]
+    for field, values in zip(row.type, row.flatten(), strict=True):
+        places = [_written(field.name, int(k), moved, arrivals, departures) for k in wanted]
+        fields.append(values.take(pa.array(places, pa.int64())))
+        for names, place in zip(unknown, places, strict=True):
+            if place is None:
+                names.append(field.name)
     chosen = rows.take(pa.array(wanted))
-    settled = pa.StructArray.from_arrays(fields, fields=list(row.type))
-    return chosen.set_column(chosen.schema.get_field_index("row"), chosen.schema.field("row"), settled)
+    settled = {
+        "moved": pa.array(unknown, rows.schema.field("moved").type),
+        "row": pa.StructArray.from_arrays(fields, fields=list(row.type)),
+    }
+    for name, column in settled.items():
+        chosen = chosen.set_column(chosen.schema.get_field_index(name), chosen.schema.field(name), column)
+    return chosen
 
 
 def _written(
-    name: str, at: int, missing: Sequence[set[str]], arrivals: Sequence[Any], departures: dict[Any, int]
+    name: str, at: int, moved: Sequence[Sequence[str]], arrivals: Sequence[Any], departures: dict[Any, int]
 ) -> int | None:
-    """The index of the row that has the value of a column; None if no row has it."""
+    """The index of the row that has the value of a field; None if no row has it."""
     seen = set()
-    while name in missing[at]:
+    while name in moved[at]:
         seen.add(at)
         before = departures.get(arrivals[at])
         if before is None or before in seen:

@@ -1,16 +1,41 @@
-"""The parts of `_order_`: (scn, file, position) for Databus, a sequence id for DataHub, an offset or position for Debezium."""
+"""The parts of `_order_`, and which orders can be compared.
+
+The first part is the epoch. Orders of different epochs can be compared: the greater epoch is later. Orders of one epoch can be
+compared only within one partition of one topic, or one log of a database. No other part separates orders.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from numbers import Integral
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+EPOCH: Final = "epoch"
+PARTITION: Final = "partition"
+LOG: Final = "log"
+SEPARATE: Final = (PARTITION, LOG)
+"""parts that separate orders of one epoch"""
+
 NUMBER: Final = pa.struct([("digits", pa.int32()), ("number", pa.string())])
 """An integer of any length, as a STRUCT that sorts like the number."""
+_DIGITS, _NUMBER = (part.name for part in NUMBER)
+
+_OF_EPOCH: Final = "%s are in the %s %s and %s of epoch %s, which have no common order: "
+WAYS_OUT: Final = {
+    PARTITION: 'pass order="source" to sparkwire.changes, or a greater epoch for the later partition',
+    "topic": 'pass order="source" to sparkwire.changes, or a greater epoch for the later topic',
+    LOG: 'pass sparkwire.changes a greater epoch for the later log, or order="offset" if the topic has one partition',
+}
+"""what to do about orders that cannot be compared"""
+
+
+def incomparable_sentence(part: str) -> str:
+    """The format of an error about two orders of one epoch that ``part`` separates: what, its two values, and the epoch."""
+    return _OF_EPOCH.replace("the %s", f"the {part}s") + WAYS_OUT[part]
 
 
 def numbers(texts: pa.Array) -> pa.Array:
@@ -20,21 +45,51 @@ def numbers(texts: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([digits, plain], fields=list(NUMBER), mask=pc.is_null(plain))
 
 
-def as_order(value: Any, names: Sequence[str]) -> list[Any]:
-    """Convert a user's value (a Row, dict, tuple or single value) to the parts of an order, or to its first parts.
+def named_parts(value: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Convert the value of ``until`` to the parts of an order, in the order's own sequence.
 
-    Raises ValueError if the value does not have these parts.
+    Parameters
+    ----------
+    value
+        a Row or mapping by name; a tuple or single value for the parts after epoch, partition and log
+    names
+        the names of the order's parts
+
+    Raises
+    ------
+    ValueError
+        if the value does not have such parts
     """
-    if list(names) == [part.name for part in NUMBER] and isinstance(value, int | str | Decimal):
-        text = str(int(value))
-        return [0 if text == "0" else len(text), "" if text == "0" else text]
+    has = f"an order with the parts {', '.join(names)}" if names else "a number"
+    if isinstance(value, tuple) and hasattr(value, "__fields__"):  # a Row
+        value = dict(zip(value.__fields__, value, strict=True))
     if isinstance(value, Mapping):
-        if set(value) - set(names):
-            raise ValueError(
-                f"current() expected as_of to be an order with the parts {', '.join(names)}, got {', '.join(map(str, value))}"
-            )
-        return [value[name] for name in names if name in value]
-    parts = list(value) if isinstance(value, tuple | list) else [value]
-    if not parts or len(parts) > len(names):
-        raise ValueError(f"current() expected as_of to be an order with the parts {', '.join(names)}, got {value!r}")
-    return parts
+        given = dict(value)
+    else:
+        later = [name for name in names if name not in (EPOCH, *SEPARATE)]
+        if later[-2:] == [_DIGITS, _NUMBER]:
+            later.remove(_DIGITS)
+        values = list(value) if isinstance(value, tuple | list) else [value]
+        if len(values) > len(later):
+            raise ValueError(f"current() expected until to be {has}, got {value!r}")
+        given = dict(zip(later, values, strict=False))
+    unknown = [name for name in given if name not in names]
+    if unknown or not given:
+        raise ValueError(f"current() expected until to be {has}, got {value!r}")
+    missing = [name for name in given if given[name] is None]
+    if missing:
+        raise ValueError(f"current() expected a value for each part of until, got none for {missing[0]}: leave it out")
+    if _NUMBER in given and _DIGITS in names:
+        digits = str(integer(given[_NUMBER], _NUMBER)).lstrip("0")
+        given |= {_DIGITS: len(digits), _NUMBER: digits}
+    return {name: given[name] for name in names if name in given}
+
+
+def integer(value: Any, part: str) -> int:
+    """An integer of ``until``; of DataHub also as digits. Raises ValueError for other values."""
+    if part == _NUMBER and isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    is_whole = isinstance(value, Integral) or (isinstance(value, Decimal) and value.is_finite() and value == int(value))
+    if isinstance(value, bool) or not is_whole or (part == _NUMBER and value < 0):
+        raise ValueError(f"current() expected a whole number for {part} in until, got {value!r}")
+    return int(value)

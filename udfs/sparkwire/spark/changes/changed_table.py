@@ -1,0 +1,126 @@
+"""The facts about a table before reading its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from sparkwire.changes.columns import (
+    BEFORE,
+    EVENT,
+    KEYS,
+    KEYS_KNOWN,
+    NEVER,
+    ORDER,
+    TOPIC,
+    UNAVAILABLE,
+    UNEXPECTED,
+    check_columns,
+    check_keys,
+    table_columns,
+)
+from sparkwire.spark.changes.order_columns import OrderColumns
+
+
+class ChangedTable(NamedTuple):
+    """A table: its columns and key, and the schema of its change table."""
+
+    columns: list[str]
+    keys: list[str]
+    schema: StructType
+    """the schema of the change table, with the metadata of its columns"""
+
+    @classmethod
+    def of(cls, changes: DataFrame, keys: Sequence[str] | str | None, function: str) -> ChangedTable:
+        """Raises ValueError if ``changes`` is not a change table, or the keys are unknown."""
+        schema = changes.schema
+        check_columns(schema.names, function)
+        columns = table_columns(schema.names, _fields(schema))
+        own = [keys] if isinstance(keys, str) else list(keys) if keys is not None else keys_of(changes, function)
+        check_keys(own, columns, function)
+        return cls(columns, own, schema)
+
+    @property
+    def values(self) -> list[str]:
+        """The columns that are not part of the key."""
+        return [name for name in self.columns if name not in self.keys]
+
+    @property
+    def order(self) -> OrderColumns:
+        return OrderColumns(self.schema[ORDER].dataType, self.topic is not None)
+
+    @property
+    def topic(self) -> str | None:
+        """The column with the records' topics, if the change table has it."""
+        name = (self.schema[ORDER].metadata or {}).get(TOPIC)
+        return name if name in self.schema.names else None
+
+    @property
+    def may_lack_values(self) -> bool:
+        """Whether a row may have `_unavailable_` columns."""
+        return bool(self.values) and self.may_have(UNAVAILABLE)
+
+    @property
+    def has_unexpected(self) -> bool:
+        """Whether a row may have `_unexpected_` values."""
+        return self.may_have(UNEXPECTED)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether a change of a key may be messages of their own."""
+        return EVENT in self.schema.names
+
+    @property
+    def may_move(self) -> bool:
+        """Whether a row may have another key in `_before_`."""
+        before = _fields(self.schema)
+        return before is not None and self.may_have(BEFORE) and set(self.keys) <= set(before)
+
+    def may_have(self, name: str) -> bool:
+        """Whether a column of the change table exists, and is not NULL in every row."""
+        return name in self.schema.names and not (self.schema[name].metadata or {}).get(NEVER)
+
+    def places(self) -> dict[str, str]:
+        """The names of the table's columns in the rows of `events`. No column of a table can have such a name there."""
+        places = {name: f"c{k}" for k, name in enumerate(self.columns)}
+        return places | dict(zip(self.keys, self.key_names(), strict=True))
+
+    def value_places(self) -> dict[str, str]:
+        """The same for the columns that are not part of the key."""
+        return {name: place for name, place in self.places().items() if name not in self.keys}
+
+    def key_names(self) -> list[str]:
+        return [f"key_{k}" for k in range(len(self.keys))]
+
+
+def _fields(schema: StructType) -> list[str] | None:
+    """The columns in `_before_`; None if the change table has none."""
+    if BEFORE not in schema.names:
+        return None
+    type = schema[BEFORE].dataType
+    return type.names if isinstance(type, StructType) else None
+
+
+def keys_of(changes: DataFrame, function: str) -> list[str]:
+    """The primary key's columns, from `changes` if it knew them, else from the messages, which this reads.
+
+    Raises ValueError if the messages contain no key, or different ones.
+    """
+    give = f"pass keys=[…], the names of the primary key's columns, to {function}"
+    if KEYS not in changes.columns:
+        raise ValueError(f"the key of the table is not known: {give}")
+    known = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
+    if known:
+        return list(known)
+    if changes.isStreaming:
+        raise ValueError(f"the key of the table is not known before the stream is read: {give}")
+    key_lists = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
+    if not key_lists:
+        raise ValueError(f"no message names the primary key of the table: {give}")
+    if len(key_lists) > 1:
+        raise ValueError(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
+    return key_lists[0]

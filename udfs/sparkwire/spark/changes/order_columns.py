@@ -1,0 +1,139 @@
+"""`_order_` in SQL: its parts as columns, and which orders can be compared (`sparkwire.changes.orders`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql.types import DataType, StructType
+
+from sparkwire.base.sqltype import sql_string
+from sparkwire.changes.columns import ORDER
+from sparkwire.changes.orders import EPOCH, LOG, SEPARATE, incomparable_sentence
+from sparkwire.spark.frames import quoted
+
+
+def epoch_of(at: str, order: DataType) -> str:
+    """The epoch of an order; NULL if its type has none."""
+    return f"{at}.{EPOCH}" if EPOCH in _names(order) else "CAST(NULL AS INT)"
+
+
+def incomparable(a: str, b: str, order: DataType) -> str:
+    """Whether two orders are of one epoch, and of two partitions or logs. Then none of them is later.
+
+    ``a`` and ``b`` are SQL expressions of orders.
+    """
+    part = separate_part(order)
+    if part is None:
+        return "FALSE"
+    conditions = [f"NOT {a}.{part} <=> {b}.{part}"]
+    if EPOCH in _names(order):
+        conditions.append(f"{a}.{EPOCH} <=> {b}.{EPOCH}")
+    conditions += [f"NOT {first}" for at in (a, b) if (first := _is_before_all(at, order))]
+    return f"({a} IS NOT NULL AND {b} IS NOT NULL AND {' AND '.join(conditions)})"
+
+
+def incomparable_error(a: str, b: str, order: DataType, what: str) -> str:
+    """``raise_error`` about two `incomparable` orders. ``what``: SQL of the subject, such as ``'the changes of the key 1'``."""
+    part = separate_part(order)
+    if part is None:
+        return "CAST(NULL AS BOOLEAN)"
+    return f"raise_error({sentence(part, f'{a}.{part}', f'{b}.{part}', epoch_of(a, order), what)})"
+
+
+def sentence(part: str, one: str, other: str, epoch: str, what: str) -> str:
+    """The text of an error about two orders that ``part`` separates; every argument but ``part`` is SQL."""
+    texts = ", ".join(f"coalesce(CAST({value} AS STRING), 'NULL')" for value in (one, other, epoch))
+    return f"format_string({sql_string(incomparable_sentence(part))}, {what}, {texts})"
+
+
+def separate_part(order: DataType) -> str | None:
+    """The part of an order that separates orders of one epoch."""
+    return next((name for name in SEPARATE if name in _names(order)), None)
+
+
+def _names(order: DataType) -> list[str]:
+    return order.names if isinstance(order, StructType) else []
+
+
+def _is_before_all(at: str, order: DataType) -> str:
+    """Whether an order is that of a snapshot's row without a position. It is before all orders of its epoch, in every log."""
+    names = _names(order)
+    if LOG not in names:
+        return ""
+    nulls = (f"{at}.{quoted(name)} IS NULL" for name in names[names.index(LOG) :][:2])
+    return f"({' AND '.join(nulls)})"
+
+
+class OrderColumns(NamedTuple):
+    """The parts of `_order_` as columns ``at_0`` and so on, which sort faster than a STRUCT, and the column ``topic``."""
+
+    type: DataType
+    has_topic: bool
+
+    @property
+    def names(self) -> list[str]:
+        return [f"at_{k}" for k in range(max(1, len(_names(self.type))))]
+
+    def split(self, order: str = ORDER) -> list[str]:
+        """The columns of an order."""
+        parts = [f"{order}.{quoted(name)}" for name in _names(self.type)] or [order]
+        return [f"{part} AS {name}" for part, name in zip(parts, self.names, strict=True)]
+
+    def whole(self) -> str:
+        """The order of the columns."""
+        if not isinstance(self.type, StructType):
+            return "at_0"
+        parts = (f"{sql_string(field)}, {name}" for field, name in zip(self.type.names, self.names, strict=True))
+        return f"named_struct({', '.join(parts)})"
+
+    @property
+    def epoch(self) -> str | None:
+        """The column of the epoch."""
+        names = _names(self.type)
+        return f"at_{names.index(EPOCH)}" if EPOCH in names else None
+
+    @property
+    def separate(self) -> dict[str, str]:
+        """The columns that separate orders of one epoch, by their part: ``topic``, ``partition`` or ``log``."""
+        part = separate_part(self.type)
+        topic = {"topic": "topic"} if self.has_topic else {}
+        return topic | ({part: f"at_{_names(self.type).index(part)}"} if part else {})
+
+    @property
+    def sequence(self) -> list[str]:
+        """The columns that sort rows of a key. Orders that can be compared are side by side."""
+        first = [*([self.epoch] if self.epoch else []), *self.separate.values()]
+        return [*first, *(name for name in self.names if name not in first), "rank"]
+
+    def firsts(self, over: str) -> list[str]:
+        """Columns for `differs`: the epoch and separate parts of the first row, which has the greatest epoch."""
+        columns = [*([self.epoch] if self.epoch else []), *self.separate.values()] if self.separate else []
+        return [f"first_value({name}) OVER ({over}) AS first_{name}" for name in columns]
+
+    def differs(self) -> str:
+        """Whether a row is of the greatest epoch, but cannot be compared with the first row."""
+        epoch = f"{self.epoch} <=> first_{self.epoch}" if self.epoch else "TRUE"
+        parts = [self._differs(part) for part in self.separate]
+        return f"({epoch} AND ({' OR '.join(parts)}))" if parts else "FALSE"
+
+    def difference(self, keys: str) -> str:
+        """The error about a row that `differs`. ``keys``: SQL of a text with the key."""
+        what, epoch = f"concat('the changes of the key ', {keys})", self.epoch or "NULL"
+        cases = (
+            f"WHEN {self._differs(part)} THEN {sentence(part, name, f'first_{name}', epoch, what)}"
+            for part, name in self.separate.items()
+        )
+        return f"CASE {' '.join(cases)} END"
+
+    def _differs(self, part: str) -> str:
+        name = self.separate[part]
+        if part != LOG:
+            return f"NOT {name} <=> first_{name}"
+        before_all = f"{name} IS NULL AND at_{int(name[3:]) + 1} IS NULL"
+        return f"(first_{name} IS NOT NULL AND NOT {name} <=> first_{name} AND NOT ({before_all}))"
+
+
+def key_text(keys: Sequence[str], names: Sequence[str]) -> str:
+    """A key as JSON text. ``keys``: the names of its columns; ``names``: the columns that have them."""
+    return f"to_json(named_struct({', '.join(f'{sql_string(key)}, {name}' for key, name in zip(keys, names, strict=True))}))"

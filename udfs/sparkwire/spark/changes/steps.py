@@ -1,0 +1,120 @@
+"""The steps of a table: one row for each key that a change touches, with columns that no column of the table can collide with.
+
+| columns | |
+|---|---|
+| ``key_0`` … | the key; NULL for a TRUNCATE |
+| ``is_truncate`` | |
+| ``at_0`` …, ``topic`` | the order, see `OrderColumns` |
+| ``rank`` | sorts the steps with one order: the live one is last, before it that of an old key, then one with all values |
+| ``live`` | whether the key has a row after the step |
+| ``has_values`` | whether the columns of the table are those of the key |
+| ``begins`` | whether the life of a row begins: an INSERT or READ that is no change of a key |
+| ``ends`` | whether the life of a row ends: a DELETE, or a change to another key |
+| ``time``, ``table`` | |
+| ``c0`` … | the columns of the table that are not part of the key |
+| ``unavailable``, ``unexpected`` | |
+| ``departure``, ``arrival`` | the event of a change of the key: in the step of the old key, and in that of the new one |
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from sparkwire.base.sqltype import sql_string
+from sparkwire.changes.columns import (
+    BEFORE,
+    DELETE,
+    ERROR,
+    EVENT,
+    INSERT,
+    LIVE,
+    OP,
+    OPERATIONS,
+    ORDER,
+    READ,
+    TABLE,
+    TIME,
+    TRUNCATE,
+    UNAVAILABLE,
+    UNEXPECTED,
+)
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.frames import quoted
+
+LIVE_RANK: Final = 4
+"""the rank of a live step, or a greater one"""
+_HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
+LACKS_VALUES: Final = f"(live AND {_HAS_UNAVAILABLE})"
+"""whether a step lacks values, as SQL"""
+
+
+def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> DataFrame:
+    """The steps of the changes that fulfil ``within``, a condition of SQL.
+
+    Rows with an error are left out, and no others: the query fails at a row that has neither an order nor an error.
+    """
+    keys, order, names = table.key_names(), table.order, changes.columns
+    old = [f"old_{name}" for name in keys]
+    before = [
+        f"{BEFORE}.{quoted(name)} AS {place}" for name, place in zip(table.keys, old, strict=True) if table.may_move
+    ]
+    columns = changes.where(_is_counted(names, within)).selectExpr(
+        *(f"{quoted(name)} AS {place}" for name, place in table.places().items()),
+        *before,
+        *order.split(),
+        f"{OP} AS op",
+        f"CAST({quoted(table.topic) if table.topic else 'NULL'} AS STRING) AS topic",
+        f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
+        f"{TABLE if TABLE in names else 'CAST(NULL AS STRING)'} AS `table`",
+        f"{UNAVAILABLE if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
+        f"{UNEXPECTED if table.has_unexpected else 'CAST(NULL AS MAP<STRING, STRING>)'} AS unexpected",
+        f"{EVENT if table.has_events else 'CAST(NULL AS STRING)'} AS event",
+    )
+    is_live = f"op IN ({', '.join(map(sql_string, LIVE))})"
+    departure, arrival = f"CASE WHEN NOT {is_live} THEN event END", f"CASE WHEN {is_live} THEN event END"
+    gone, stored_keys = "FALSE", keys
+    if table.may_move:
+        # One message: it is a step of both keys.
+        known = " OR ".join(f"{name} IS NOT NULL" for name in old)
+        differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
+        moves = f"({is_live} AND event IS NULL AND ({known}) AND ({differs}))"
+        columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS gone")
+        own = f"to_json(struct(struct({', '.join(keys)}), struct({', '.join(old)}), {order.whole()}))"
+        gone = "gone"
+        departure = f"CASE WHEN gone THEN {own} WHEN NOT {is_live} THEN event END"
+        arrival = f"CASE WHEN {is_live} AND NOT gone THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
+        stored_keys = [f"CASE WHEN gone THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)]
+    live = f"({is_live} AND NOT {gone})"
+    return columns.selectExpr(
+        *(f"{value} AS {name}" for value, name in zip(stored_keys, keys, strict=True)),
+        f"op = {sql_string(TRUNCATE)} AS is_truncate",
+        *order.names,
+        "topic",
+        _rank(live, gone, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
+        f"{live} AS live",
+        f"{live} AS has_values",
+        f"{live} AND op IN ({sql_string(INSERT)}, {sql_string(READ)}) AND ({arrival}) IS NULL AS begins",
+        f"op = {sql_string(DELETE)} OR {gone} AS ends",
+        *("`time`", "`table`", *table.value_places().values(), "unavailable", "unexpected"),
+        f"{departure} AS departure",
+        f"{arrival} AS arrival",
+    )
+
+
+def _is_counted(names: list[str], within: str) -> str:
+    """The condition for a change to count. One expression, because Spark may change the sequence of several conditions."""
+    operations = ", ".join(map(sql_string, OPERATIONS))
+    error = f"WHEN {ERROR} IS NOT NULL THEN FALSE" if ERROR in names else ""
+    return (
+        f"CASE {error} "
+        f"WHEN {ORDER} IS NULL THEN raise_error('a change has neither {ORDER} nor {ERROR}: set one of them') "
+        f"WHEN NOT coalesce({OP} IN ({operations}), FALSE) "
+        f"THEN raise_error(format_string('a change has the {OP} %s, which is none of {', '.join(OPERATIONS)}', {OP})) "
+        f"ELSE {within} END"
+    )
+
+
+def _rank(live: str, gone: str, whole: str) -> str:
+    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({gone}, 2, 0) + if({whole}, 1, 0) AS TINYINT) AS rank"
