@@ -8,19 +8,33 @@ from typing import NamedTuple
 
 import pytest
 
+from sparkwire.spark.connectors import CONNECTORS, newest_spark
 from tests.integration.jars import resolve
 from tests.support import ROOT, matrix
 
 
 class Package(NamedTuple):
-    """A package, with the newest Spark that it supports."""
+    """A package, with a Spark that it supports."""
 
     coordinates: str
     spark: str
 
 
-DELTA = Package("io.delta:delta-spark_4.2_2.13:4.4.0", "4.2.1")
-ICEBERG = Package("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "4.1.4")
+def connector(format: str, version: str) -> Package:
+    """The connector of a table format for a minor version of Spark, with the newest release of that version."""
+    [*_, spark] = [one.spark for one in matrix.ENVIRONMENTS if one.spark.startswith(f"{version}.") and not one.numba]
+    return Package(getattr(CONNECTORS[version], format), spark)
+
+
+CONNECTOR_PACKAGES = {
+    f"{format}-{version}": (format, connector(format, version))
+    for format in ("delta", "iceberg")
+    for version, connectors in CONNECTORS.items()
+    if getattr(connectors, format)
+}
+"""the packages of the table in docs/changes.md, with their table formats"""
+DELTA = connector("delta", newest_spark("delta"))
+ICEBERG = connector("iceberg", newest_spark("iceberg"))
 # For later versions, Maven Central has the connector, but not the token provider that it needs.
 KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "4.0.5")
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.integration.neighbours import CHANGES, MESSAGES
-from tests.integration.packages import DELTA, ICEBERG, Package, run_python
+from tests.integration.packages import CONNECTOR_PACKAGES, Package, run_python
 
 
 def expected() -> list[list[int]]:
@@ -23,7 +23,7 @@ def expected() -> list[list[int]]:
     return sorted([key, amount] for key, amount in table.items())
 
 
-@pytest.mark.parametrize(("format", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
+@pytest.mark.parametrize(("format", "package"), CONNECTOR_PACKAGES.values(), ids=CONNECTOR_PACKAGES)
 def test_merge_in_a_batch_and_in_a_stream(tmp_path: Path, format: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.neighbours", format, str(tmp_path))
     tables = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
