@@ -36,7 +36,7 @@ def newest_spark(format: str) -> str:
 
 
 def connector_advice(version: str) -> str:
-    """How to get a connector for a Spark: a part of a sentence, for the end of an error message.
+    """How to get a connector for a Spark: the end of an error message.
 
     ``version`` is the session's, such as ``4.2.1``.
 
