@@ -43,7 +43,8 @@ def test_coordinates_are_for_their_spark() -> None:
             "4.3.0",
             (
                 "neither Delta nor Iceberg is known for Spark 4.3: use Spark 4.2 with "
-                "io.delta:delta-spark_4.2_2.13:4.4.0 (Delta), or Spark 4.1 with org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0 (Iceberg)"
+                "io.delta:delta-spark_4.2_2.13:4.4.0 (Delta), or Spark 4.1 with "
+                "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0 (Iceberg)"
             ),
         ),
     ],
