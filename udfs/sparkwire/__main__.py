@@ -8,11 +8,21 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
+
+from sparkwire.base.printable import printable
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose error messages are printable: a shell's glob may put any file name into the arguments."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(printable(message))
 
 
 def arguments() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m sparkwire", description="sparkwire from the command line.")
+    parser = _Parser(prog="python -m sparkwire", description="sparkwire from the command line.")
     commands = parser.add_subparsers(dest="command", required=True)
     dump = commands.add_parser("dump", help="print the rows of a file, a directory or a bucket, without Spark")
     _add_dump_arguments(dump)
@@ -95,12 +105,13 @@ def _warm(directory: str | None) -> int:
     calls = warm(_show_progress)
     state = kept()
     if state is None:
-        sys.stderr.write(f"no kernel was kept, {why_none()}: give a directory, or see python -m sparkwire doctor\n")
+        why = printable(why_none())
+        sys.stderr.write(f"no kernel was kept, {why}: give a directory, or see python -m sparkwire doctor\n")
         return 1
     new = state.files - (before.files if before and before.directory == state.directory else 0)
     sys.stdout.write(
         f"{calls} calls, {new} kernels compiled in {time.monotonic() - start:.0f} s; "
-        f"{state.files} kernels, {state.bytes / 1e6:.0f} MB in {state.directory}\n"
+        f"{state.files} kernels, {state.bytes / 1e6:.0f} MB in {printable(str(state.directory))}\n"
     )
     return 0
 
@@ -120,9 +131,9 @@ def _recover(path: str, dead: list[str]) -> int:
     try:
         lines = recover(path, dead)
     except (OSError, ValueError) as failure:
-        sys.stderr.write(f"{failure}\n")
+        sys.stderr.write(f"{printable(str(failure))}\n")
         return 1
-    sys.stdout.write("".join(f"{line}\n" for line in lines or [f"{path} has no unfinished job"]))
+    sys.stdout.write("".join(f"{printable(line)}\n" for line in lines or [f"{path} has no unfinished job"]))
     return 0
 
 

@@ -14,6 +14,8 @@ its message is the message of the exception here. The page on error codes has th
 
 from __future__ import annotations
 
+from sparkwire.base.printable import printable
+
 __all__ = [
     "ColumnTooLargeError",
     "ConsumerFailedError",
@@ -34,7 +36,10 @@ __all__ = [
 
 
 class SparkwireError(Exception):
-    """The base class of all exceptions here."""
+    """The base class of all exceptions here. Their messages have escapes for characters that could change a screen."""
+
+    def __init__(self, *message: str) -> None:
+        super().__init__(*map(printable, message))
 
 
 # -- reading

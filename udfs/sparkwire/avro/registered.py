@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 AVRO: Final = "AVRO"
@@ -35,7 +36,7 @@ def needing_the_extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"{what} needs the extra registry: pip install 'sparkwire[registry]' ({missing.name} is missing)"
+            printable(f"{what} needs the extra registry: pip install 'sparkwire[registry]' ({missing.name} is missing)")
         ) from None
 
 

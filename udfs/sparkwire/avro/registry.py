@@ -11,6 +11,7 @@ from sparkwire.avro.registries.http import HttpSchemas
 from sparkwire.avro.registries.topic import TopicSchemas
 from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
+from sparkwire.base.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -128,7 +129,9 @@ class Registry(SchemaSource):
         missing = {"offset", "key", "value"} - set(df.columns)
         if missing:
             raise ValueError(
-                f"Registry.topic expected the columns offset, key and value; missing: {', '.join(sorted(missing))}"
+                printable(
+                    f"Registry.topic expected the columns offset, key and value; missing: {', '.join(sorted(missing))}"
+                )
             )
         if df.isStreaming:
             raise ValueError(

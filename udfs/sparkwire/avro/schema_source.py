@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.registered import AVRO, Registered, SubjectVersion
 from sparkwire.avro.schemas import Schemas
+from sparkwire.base.printable import printable
 from sparkwire.errors import SchemaError
 
 
@@ -39,7 +40,9 @@ class SchemaSource:
         some = {key: one for key, one in registered.items() if one.type == AVRO}
         if registered and not some:
             one = next(iter(registered.values()))
-            raise ValueError(f"{one.title} is of type {one.type}, but avro.rows reads {AVRO}: use registry.rows")
+            raise ValueError(
+                printable(f"{one.title} is of type {one.type}, but avro.rows reads {AVRO}: use registry.rows")
+            )
         schemas = schemas_of_registered(some)
         if schemas.unreadable and not schemas.texts:
             raise SchemaError(next(iter(schemas.unreadable.values())))

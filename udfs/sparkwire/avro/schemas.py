@@ -20,6 +20,7 @@ from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import Schema, parse
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
+from sparkwire.base.printable import printable
 from sparkwire.errors import SchemaError
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
@@ -126,7 +127,9 @@ def _files(folder: Path) -> list[_Given]:
     if not folder.is_dir():
         is_ = "a file" if folder.exists() else "not there"
         raise ValueError(
-            f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
+            printable(
+                f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
+            )
         )
     named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
     files = [(path.name, int(match[1]) if match else None, path) for path, match in named]

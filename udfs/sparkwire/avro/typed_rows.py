@@ -21,6 +21,7 @@ from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
+from sparkwire.base.printable import printable
 from sparkwire.core.column import spans_of
 from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
@@ -186,8 +187,10 @@ def check_number(ids: Sequence[Hashable]) -> None:
     """Raise ValueError if there are too many ids to be schema ids, before fetching any."""
     if len(ids) > MAX_IDS:
         raise ValueError(
-            f"rows found more than {MAX_IDS} different schema ids, such as {ids[0]}: check that the column has this "
-            "wire_format"
+            printable(
+                f"rows found more than {MAX_IDS} different schema ids, such as {ids[0]}: check that the column has this "
+                "wire_format"
+            )
         )
 
 
@@ -212,8 +215,10 @@ def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
     others = {type_name(writer): None for writer in schemas.parsed() if not matches(writer, reader)}
     if others:
         raise ValueError(
-            f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
-            "avro.rows_by_type makes a table of each type"
+            printable(
+                f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
+                "avro.rows_by_type makes a table of each type"
+            )
         )
 
 

@@ -11,6 +11,7 @@ from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.to_avro import encode
 from sparkwire.base.error_codes import OK
+from sparkwire.base.printable import printable
 from sparkwire.core.column import spans_of
 
 
@@ -29,7 +30,7 @@ class Typed(NamedTuple):
         """Decode each row's datum; NULL if it cannot be read. ``name`` is the function's name in error messages."""
         binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type) or pa.types.is_null(value.type)
         if not binary:
-            raise TypeError(f"{name} takes (value BINARY), got ({value.type})")
+            raise TypeError(printable(f"{name} takes (value BINARY), got ({value.type})"))
         return decode(_planned(*self), spans_of(value)).column
 
 
@@ -56,7 +57,7 @@ def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     """
     decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
-        raise ValueError(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}")
+        raise ValueError(printable(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}"))
     return with_dicts(decoded.column.to_pylist()[0], decoded.column.type)
 
 

@@ -6,6 +6,8 @@ which the functions return as NULL.
 
 from __future__ import annotations
 
+from sparkwire.base.printable import printable
+
 ERRORS = (
     "TRUNCATED",
     "BAD_MAGIC",
@@ -46,4 +48,4 @@ OK = -1
 
 def argument_error(function: str, takes: str, got: object) -> ValueError:
     """The error for an invalid argument of a function."""
-    return ValueError(f"{function}() expected {takes}, got {got}")
+    return ValueError(printable(f"{function}() expected {takes}, got {got}"))

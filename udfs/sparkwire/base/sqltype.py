@@ -6,6 +6,8 @@ import re
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 _PRIMITIVES: dict[str, pa.DataType] = {
@@ -40,7 +42,7 @@ def arrow_type(sql: str) -> pa.DataType:
     tokens = _tokens(sql)
     parsed, rest = _parse(tokens, sql)
     if rest:
-        raise ValueError(f"{sql!r} continues after the type: {' '.join(rest)}")
+        raise ValueError(printable(f"{sql!r} continues after the type: {' '.join(rest)}"))
     return parsed
 
 
@@ -64,7 +66,7 @@ def _tokens(sql: str) -> list[str]:
     while position < len(sql.rstrip()):
         match = _TOKEN.match(sql, position)
         if match is None:
-            raise ValueError(f"{sql!r} is not a SQL type: unexpected text at position {position}")
+            raise ValueError(printable(f"{sql!r} is not a SQL type: unexpected text at position {position}"))
         tokens.append(match[1])
         position = match.end()
     return tokens
@@ -84,7 +86,7 @@ def _parse(tokens: list[str], sql: str) -> tuple[pa.DataType, list[str]]:
     if head == "STRUCT":
         return _parse_struct(_skip(rest, "<", sql), sql)
     if head not in _PRIMITIVES:
-        raise ValueError(f"{sql!r} is not a SQL type: {tokens[0]} is unknown")
+        raise ValueError(printable(f"{sql!r} is not a SQL type: {tokens[0]} is unknown"))
     return _PRIMITIVES[head], rest
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kafka.codecs import writable
 from sparkwire.kernels.cache import kept, why_none
@@ -172,7 +173,8 @@ class Diagnosis:
         lines = [*self.session, *page("driver", self.driver)]
         for other in self.executors:
             lines += page("executor", other)
-        return "\n".join([*lines, *(f"TO DO: {what}" for what in self.to_do or ("nothing.",))])
+        lines += [f"TO DO: {what}" for what in self.to_do or ("nothing.",)]
+        return "\n".join(map(printable, lines))
 
     __repr__ = __str__
 

@@ -6,7 +6,6 @@ The options follow `kafka-dump-log` and `kcat`; the rows are those of `file_tabl
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any, Final, TextIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable, printable_json
 from sparkwire.catalogue.file_tables import SOURCES, source_of, table_of
 from sparkwire.core.sources.storage import listed
 from sparkwire.databus.files import databus_table
@@ -54,7 +54,7 @@ def run(given: argparse.Namespace) -> int:
         sys.stderr.close()
         return 0
     except (ValueError, OSError) as failure:
-        sys.stderr.write(f"{failure}\n")
+        sys.stderr.write(f"{printable(str(failure))}\n")
         return 2
     return 0
 
@@ -63,11 +63,11 @@ def _rows(given: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.Record
     name, schema, batches = table_of(given.path, _options(given))
     if given.corrupt:
         if "error" not in schema.names:
-            raise ValueError(f"--corrupt needs a column error, and {name} has none")
+            raise ValueError(printable(f"--corrupt needs a column error, and {name} has none"))
         batches = _kept(batches, lambda batch: pc.is_valid(batch.column("error")))
     if given.key is not None and name != kafka_log.NAME:
         if "key" not in schema.names:
-            raise ValueError(f"--key needs a column key, and {name} has none")
+            raise ValueError(printable(f"--key needs a column key, and {name} has none"))
         batches = _kept(batches, lambda batch: pc.equal(batch.column("key").cast(pa.string()), given.key))
     if given.columns and name not in SOURCES:
         names = _chosen(given.columns, schema.names)
@@ -80,7 +80,7 @@ def _chosen(columns: str, names: Sequence[str]) -> list[str]:
     chosen = [each.strip() for each in columns.split(",")]
     for each in chosen:
         if each not in names:
-            raise ValueError(f"there is no column {each!r}: choose from {', '.join(names)}")
+            raise ValueError(printable(f"there is no column {each!r}: choose from {', '.join(names)}"))
     return chosen
 
 
@@ -90,7 +90,7 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
     for each in given.option:
         name, equals, value = each.partition("=")
         if not equals:
-            raise ValueError(f"--option takes NAME=VALUE, got {each}")
+            raise ValueError(printable(f"--option takes NAME=VALUE, got {each}"))
         options[name] = value
     if given.batches:
         options["rows"] = kafka_log.BATCHES
@@ -168,8 +168,7 @@ def _print_row(row: Sequence[str], widths: Sequence[int], out: TextIO) -> None:
 
 def _printed(value: Any) -> str:
     plain = _plain(value)
-    text = "NULL" if plain is None else plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
-    text = text if text.isprintable() else text.encode("unicode_escape").decode()
+    text = "NULL" if plain is None else printable(plain) if isinstance(plain, str) else printable_json(plain)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
@@ -179,7 +178,7 @@ def _printed(value: Any) -> str:
 def _print_json(batches: Iterable[pa.RecordBatch], out: TextIO) -> None:
     for batch in batches:
         for row in batch.to_pylist():
-            out.write(json.dumps(_plain(row), ensure_ascii=False) + "\n")
+            out.write(printable_json(_plain(row)) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -217,7 +216,7 @@ def _save(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> No
         with pa.ipc.new_file(name, schema) as writer:
             _write(writer, batches)
     else:
-        raise ValueError(f"--output takes a .parquet, .arrow or .jsonl file, got {name}")
+        raise ValueError(printable(f"--output takes a .parquet, .arrow or .jsonl file, got {name}"))
 
 
 def _write(writer: Any, batches: Iterable[pa.RecordBatch]) -> None:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sparkwire.avro import explain as avro
 from sparkwire.avro.payloads import ids_as_text
+from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.lines import Explained, Line
 from sparkwire.databus import explain as databus
@@ -79,18 +80,18 @@ def _explanations(data: bytes) -> Iterator[Explained]:
 
 
 def _heading(part: Explained) -> str:
-    return f"{part.column + ': ' if part.column else ''}{part.format} ({part.confidence[1]})"
+    return printable(f"{part.column + ': ' if part.column else ''}{part.format} ({part.confidence[1]})")
 
 
 def _dump(part: Explained, coloured: bool) -> Iterator[str]:
     yield _paint(_heading(part), _BOLD, coloured)
-    width = max((len(line.field) for line in part.lines), default=0)
+    width = max((len(printable(line.field)) for line in part.lines), default=0)
     for number, line in enumerate(part.lines):
         colour = colour_of(number, line)
-        says = "  ".join(filter(None, (shortened(line.value), _paint(line.note or "", _DIM, coloured))))
+        says = "  ".join(filter(None, (shortened(line.value), _paint(printable(line.note or ""), _DIM, coloured))))
         for row, digits in enumerate(rows_of_hex(line)):
             place = f"{line.position + row * _ACROSS:8}  "
-            text = f"{line.field:{width}}  {says}" if row == 0 else ""
+            text = f"{printable(line.field):{width}}  {says}" if row == 0 else ""
             yield f"{_paint(place, _DIM, coloured)}{_paint(f'{digits:{3 * _ACROSS}}', colour, coloured)} {text}".rstrip()
 
 
@@ -108,8 +109,7 @@ def rows_of_hex(line: Line) -> list[str]:
 
 def shortened(value: str | None, most: int = 60) -> str:
     """A value in one line."""
-    text = value or ""
-    text = text if text.isprintable() else text.encode("unicode_escape").decode()
+    text = printable(value or "")
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -124,7 +124,13 @@ def _table(part: Explained) -> Iterator[str]:
     yield f"<p><b>{html.escape(_heading(part))}</b></p><table>"
     yield "".join(["<tr>", *(f"<th>{name}</th>" for name in ("position", "hex", "field", "value", "note")), "</tr>"])
     for line in part.lines:
-        row = (str(line.position), "\n".join(rows_of_hex(line)), line.field, shortened(line.value), line.note or "")
+        row = (
+            str(line.position),
+            "\n".join(rows_of_hex(line)),
+            printable(line.field),
+            shortened(line.value),
+            printable(line.note or ""),
+        )
         style = "text-align:left;vertical-align:top;white-space:pre-wrap" + ";color:#900" * bool(line.code)
         yield "".join(["<tr>", *(f"<td style='{style}'>{html.escape(text)}</td>" for text in row), "</tr>"])
     yield "</table>"

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.sources.format import Files
 from sparkwire.core.sources.storage import File, OpenFile, listed
@@ -90,7 +91,9 @@ def source_of(path: str) -> str:
         if source is not None:
             return source
     raise ValueError(
-        f"{path} has neither Kafka segments nor Databus events. If it does, pass format='kafka_log' or format='databus'"
+        printable(
+            f"{path} has neither Kafka segments nor Databus events. If it does, pass format='kafka_log' or format='databus'"
+        )
     )
 
 
@@ -132,7 +135,9 @@ def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
         rows = _whole_file(files[0], function) if function else _json_lines(files[0])
         if rows is not None:
             if options:
-                raise ValueError(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
+                raise ValueError(
+                    printable(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
+                )
             return rows
     name = source_of(path)
     return FileTable(name, *_rows(SOURCES[name], path, options))
@@ -146,7 +151,9 @@ def _whole_file(file: File, function: str) -> FileTable:
         stem = file.basename.partition(".")[0]
         if not stem.isdigit():
             raise ValueError(
-                f"{file.name} has no base offset in its name, which {function} needs: 00000000000000000000.index"
+                printable(
+                    f"{file.name} has no base offset in its name, which {function} needs: 00000000000000000000.index"
+                )
             )
         arguments.append(pa.array([int(stem)]))
     return _spread(function, FUNCTIONS[function].decode(*arguments).flatten())

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import argument_error
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.core.coerce import coerce, fits, plain_type
 from sparkwire.core.column import INT32_MAX, plain_value
@@ -67,7 +68,9 @@ def column(value: Any, argument: Argument, function: str) -> pa.Array:
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
-        raise TypeError(f"{function}() expected {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
+        raise TypeError(
+            printable(f"{function}() expected {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
+        )
     if pa.types.is_null(array.type) or argument.takes_text(array.type):
         return array
     return coerce(array, argument.type, function, argument.name)
@@ -81,7 +84,9 @@ def _array(value: Any, argument: Argument, function: str) -> pa.Array:
         return value if plain == value.type else value.cast(plain)
     if not (isinstance(value, list | tuple) or _is_series(value)):
         raise TypeError(
-            f"{function}() expected {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
+            printable(
+                f"{function}() expected {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
+            )
         )
     try:
         array = pa.array(value, from_pandas=_is_series(value))
@@ -89,7 +94,7 @@ def _array(value: Any, argument: Argument, function: str) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         takes = f"{argument.name} {brief(argument.sql)}"
         raise TypeError(
-            f"{function}() expected {takes}, got values of another type ({str(error).splitlines()[0]})"
+            printable(f"{function}() expected {takes}, got values of another type ({str(error).splitlines()[0]})")
         ) from None
 
 
@@ -116,7 +121,7 @@ def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
     """Raise TypeError if the columns have different lengths, because kernels read them in parallel."""
     if len({len(column) for column in columns.values()}) > 1:
         got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
-        raise TypeError(f"{function}() expected columns of the same number of rows, got {got}")
+        raise TypeError(printable(f"{function}() expected columns of the same number of rows, got {got}"))
 
 
 def constant(value: Any, argument: Argument, function: str) -> Any:
@@ -129,7 +134,9 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
         if len(value) == 0:
             return argument.default
         if not argument.takes(value.type):
-            raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
+            raise TypeError(
+                printable(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
+            )
         if len(pc.unique(value)) > 1:
             raise argument_error(function, f"a constant for {argument.name}", "a column of several values")
         value = plain_value(value[0])
@@ -138,7 +145,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
             raise argument_error(function, f"{argument.name} {argument.sql}", "NULL")
         return None
     if not _has_type(value, argument.type):
-        raise TypeError(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}")
+        raise TypeError(printable(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}"))
     return value
 
 

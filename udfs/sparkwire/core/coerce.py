@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import argument_error
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 
 # Arrow has view types since release 16.
@@ -38,7 +39,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
     if pa.types.is_map(declared) and pa.types.is_map(array.type):
         return _map(array, declared, taker, path)
     if not fits(array.type, declared):
-        raise TypeError(f"{taker}() expected {path} {sql_name(declared)}, got {sql_name(array.type)}")
+        raise TypeError(printable(f"{taker}() expected {path} {sql_name(declared)}, got {sql_name(array.type)}"))
     if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
         return array
     try:
@@ -70,11 +71,11 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
     names = [field.name for field in declared]
     twice = [name for name, count in Counter(field.name for field in array.type).items() if count > 1]
     if twice:
-        raise TypeError(f"{taker}() expected {path} with each field once, got {twice[0]} twice")
+        raise TypeError(printable(f"{taker}() expected {path} with each field once, got {twice[0]} twice"))
     given = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise TypeError(f"{taker}() expected {path} with the fields {', '.join(names)}, got {unknown[0]}")
+        raise TypeError(printable(f"{taker}() expected {path} with the fields {', '.join(names)}, got {unknown[0]}"))
     zeros = pa.py_buffer(bytes(_MAX_WIDTH * (len(array) + 1)))
     columns = [
         coerce(given[field.name], field.type, taker, f"{path}.{field.name}")

@@ -27,6 +27,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from sparkwire.base.deprecation import warn
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Layout
 from sparkwire.core.arguments import Argument, brief, column, constant, declared, kind, parse, same_length
@@ -187,7 +188,7 @@ class Function:
         missing = [a for a in self.arguments if a.required and a.name not in given]
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
-            raise TypeError(self._call_error(args, named))
+            raise TypeError(printable(self._call_error(args, named)))
         columns: dict[str, pa.Array | None] = {}
         constants: dict[str, Any] = {}
         for argument in self.arguments:
@@ -198,7 +199,11 @@ class Function:
                 if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
                     wrong = f"the {_nth(names.index(argument.name))}, {argument.name}: {brief(argument.sql)}, got {kind(value)}"
                     raise TypeError(
-                        f"{self._call_error(args, named)}: {wrong}" if len(names) > 1 else self._call_error(args, named)
+                        printable(
+                            f"{self._call_error(args, named)}: {wrong}"
+                            if len(names) > 1
+                            else self._call_error(args, named)
+                        )
                     )
                 columns[argument.name] = column(value, argument, self.name)
             else:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from sparkwire.base.printable import printable
+
 _MAX_LISTED: Final = 10
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
@@ -42,8 +44,8 @@ def _quoted(name: str) -> str:
 def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:
     """The error for a table that does not exist in ``where``, a plural noun."""
     if not tables:
-        return ValueError(f"{where} have no table {table}, or any other: pass columns")
+        return ValueError(printable(f"{where} have no table {table}, or any other: pass columns"))
     more = f" and {len(tables) - _MAX_LISTED} more" if len(tables) > _MAX_LISTED else ""
     return ValueError(
-        f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these"
+        printable(f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these")
     )

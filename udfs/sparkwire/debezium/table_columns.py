@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable
 from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.cells import of_cell
@@ -148,5 +149,5 @@ def typed(columns: Mapping[str, str]) -> dict[str, Type]:
         try:
             types[name] = type_of(text)
         except ValueError as error:
-            raise ValueError(f"column {name}: {error}") from None
+            raise ValueError(printable(f"column {name}: {error}")) from None
     return types

@@ -29,6 +29,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP
 
 LOCAL: Final = pa.timestamp("us")
@@ -274,7 +275,7 @@ def type_of(text: str) -> Type:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
-            raise ValueError(f"{text!r} is no type of a column: unexpected text at position {position}")
+            raise ValueError(printable(f"{text!r} is no type of a column: unexpected text at position {position}"))
         tokens.append((match[1].replace("``", "`") if match[1] else match[2] or "", match[3] or ""))
         position = match.end()
     reader = _Reader(text, tokens)
@@ -308,7 +309,7 @@ class _Reader:
         if short not in _NAMES:
             short = word.upper()
         if short in _AMBIGUOUS:
-            raise ValueError(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]}")
+            raise ValueError(printable(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]}"))
         short = _SQL_WORDS.get(short, short)
         if short in _PLAIN:
             return Type(short)
@@ -322,7 +323,9 @@ class _Reader:
         if short == "Bits":
             return Type("bytes", short, tuple(self.arguments(1)))
         known = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "DECIMAL(p,s)", "Bits(n)"))
-        raise ValueError(f"{self.text!r} is no type of a column: use one of {known}, array<>, map<,> or struct<name:…>")
+        raise ValueError(
+            printable(f"{self.text!r} is no type of a column: use one of {known}, array<>, map<,> or struct<name:…>")
+        )
 
     def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
         self.expect("<")
@@ -337,7 +340,9 @@ class _Reader:
             self.place += 1
         self.expect(">")
         if count is not None and len(types) != count:
-            raise ValueError(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
+            raise ValueError(
+                printable(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
+            )
         return types
 
     def arguments(self, count: int) -> list[int]:

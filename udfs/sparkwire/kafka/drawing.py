@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable
 from sparkwire.kafka.codecs import readable
 from sparkwire.kafka.files import kafka_log
 
@@ -80,7 +81,7 @@ class Picture:
         """a ``matplotlib.figure.Figure``"""
 
     def __repr__(self) -> str:
-        return f"Picture({self.title})"
+        return printable(f"Picture({self.title})")
 
     def save(self, path: str | Path) -> None:
         """Write the picture to a file. The name's suffix determines the format (``.png``, ``.svg``, ``.pdf``)."""
@@ -101,7 +102,7 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     if len(names) != 1:
         some = ", ".join(f"{name}-{number}" for name, number in names[:5])
         raise ValueError(
-            f"picture draws one partition: pass topic and partition; {path} has {some or 'no batches of it'}"
+            printable(f"picture draws one partition: pass topic and partition; {path} has {some or 'no batches of it'}")
         )
     batches = [batch for task in tasks for batch in kafka_log.read(query, task)]
     table = pa.Table.from_batches(batches, kafka_log.schema(query))

@@ -18,6 +18,7 @@ import cramjam
 import numpy as np
 
 from sparkwire.base.error_codes import DECOMPRESS_FAILED, OK, TOO_LARGE
+from sparkwire.base.printable import printable
 from sparkwire.core.column import INT32_MAX, Binary, empty, part
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock
 from sparkwire.kafka.codecs import BY_ID, BY_NAME
@@ -248,7 +249,7 @@ def _library(codec: int, source: memoryview, out: memoryview) -> int:
         return DECODERS[codec](source, out)
     except cramjam.DecompressionError as error:
         if _NO_MEMORY in str(error):
-            raise MemoryError(f"{error}") from error
+            raise MemoryError(printable(f"{error}")) from error
         return NO_ROOM if _FULL in str(error) else FAILED
 
 

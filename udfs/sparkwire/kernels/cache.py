@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 import llvmlite
 import numba
 
+from sparkwire.base.printable import printable
 from sparkwire.kernels import kernel_files, numba_inside
 from sparkwire.kernels.numba_inside import HAPPENED, go_without
 from sparkwire.kernels.ready import directories
@@ -286,7 +287,7 @@ def _own(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     if path.is_symlink() or status.st_uid != _USER or status.st_mode & 0o022:
-        raise PermissionError(f"{path} is open to other users")
+        raise PermissionError(printable(f"{path} is open to other users"))
     return path
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 import numba
 
+from sparkwire.base.printable import printable
 from sparkwire.kernels import numba_inside
 from sparkwire.kernels.cache import PACKAGE, KernelCache
 from sparkwire.kernels.numba_inside import go_without
@@ -27,7 +28,7 @@ def _known_options(**options: bool) -> dict[str, bool]:
     try:
         known = numba_inside.known_options(options)
         if len(known) < len(options):
-            raise LookupError(f"no option {', '.join(options.keys() - known.keys())}")
+            raise LookupError(printable(f"no option {', '.join(options.keys() - known.keys())}"))
     except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("kernels compile slower", error)
     return known
@@ -58,7 +59,9 @@ def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callabl
 
 def _compiled(function: Kernel, key: str) -> Kernel:
     if function.__closure__ and not key:
-        raise TypeError(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
+        raise TypeError(
+            printable(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
+        )
     # A kernel must not raise, so a division by zero follows numpy's model.
     options = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
     dispatcher = numba.njit(**options, **_PRIVATE)(function)

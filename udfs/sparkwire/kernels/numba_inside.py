@@ -14,6 +14,8 @@ from typing import Any
 
 import numba
 
+from sparkwire.base.printable import printable
+
 HAPPENED = Counter[str]()
 """the number of kernels that this process loaded ready, loaded from the cache, and compiled"""
 CHANGED = list[str]()
@@ -29,7 +31,7 @@ def go_without(what: str, error: Exception) -> None:
     if len(CHANGED) == 1:
         _LOG.warning(
             "%s. Results stay right; install a Numba that sparkwire supports, or set SPARKWIRE_KERNEL_CACHE=off",
-            CHANGED[0],
+            printable(CHANGED[0]),
         )
 
 
@@ -74,7 +76,7 @@ def loaded(content: bytes, argument_types: tuple[Any, ...], target_context: Any)
 
     result = CompileResultCacheImpl.rebuild(None, target_context, pickle.loads(content))
     if tuple(result.signature.args) != tuple(argument_types):
-        raise TypeError(f"a kernel of {argument_types} came back as one of {result.signature.args}")
+        raise TypeError(printable(f"a kernel of {argument_types} came back as one of {result.signature.args}"))
     return result
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 import pyarrow as pa
 
 from sparkwire.avro.registered import Registered, needing_the_extra
+from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 _TEXT: Final = pa.string()
@@ -51,9 +52,9 @@ def _object(schema: Registered) -> pa.StructType:
     except exceptions.Unresolvable as error:
         raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which does not exist") from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise ValueError(f"{schema.title} is not a JSON Schema: {error}") from None
+        raise ValueError(printable(f"{schema.title} is not a JSON Schema: {error}")) from None
     if not pa.types.is_struct(schema_type):
-        raise ValueError(f"{schema.title} does not describe objects with properties, which become columns")
+        raise ValueError(printable(f"{schema.title} does not describe objects with properties, which become columns"))
     return schema_type
 
 

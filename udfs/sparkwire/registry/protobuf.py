@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.avro.registered import Registered, needing_the_extra
+from sparkwire.base.printable import printable
 from sparkwire.core.column import gather, spans_of
 from sparkwire.kernels.varint import varint
 
@@ -49,7 +50,7 @@ def compiled(schema: Registered) -> ProtoFile:
         for name, text in (*schema.references, (_FILE, schema.text)):
             path = Path(folder, name).resolve()
             if not path.is_relative_to(Path(folder).resolve()):
-                raise ValueError(f"{schema.title} refers to {name}, which is not the path of an import")
+                raise ValueError(printable(f"{schema.title} refers to {name}, which is not the path of an import"))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
         known = Path(grpc_tools.__file__).parent / "_proto"
@@ -59,7 +60,9 @@ def compiled(schema: Registered) -> ProtoFile:
         )
         if run.returncode:
             errors = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]
-            raise ValueError(f"{schema.title} is not Protobuf: {errors[0] if errors else run.stderr.strip()}")
+            raise ValueError(
+                printable(f"{schema.title} is not Protobuf: {errors[0] if errors else run.stderr.strip()}")
+            )
         descriptors = Path(folder, "set").read_bytes()
     file = FileDescriptorSet.FromString(descriptors).file[-1]
     return ProtoFile(descriptors, dict(_named(file.message_type, "", file.package)))

@@ -10,6 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
@@ -64,7 +65,7 @@ def _blobs(messages: DataFrame, column: str) -> DataFrame:
 def _check(columns: Mapping[str, str]) -> None:
     for name, type in columns.items():
         if type not in SQL_TYPES:
-            raise ValueError(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}")
+            raise ValueError(printable(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}"))
 
 
 def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StringType, StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.core.column import primitive
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.change_rows import change_rows, row_schema
@@ -67,7 +68,9 @@ def _index_of(name: str, kept: StructType) -> int:
     """The index of a column among the kept ones. Raises ValueError if it is not there."""
     names = [one.lower() for one in kept.names]
     if name.strip("`").lower() not in names:
-        raise ValueError(f"rows() expected {name} among the other columns ({', '.join(kept.names) or 'none'})")
+        raise ValueError(
+            printable(f"rows() expected {name} among the other columns ({', '.join(kept.names) or 'none'})")
+        )
     return names.index(name.strip("`").lower())
 
 
@@ -86,7 +89,9 @@ def check_messages(df: DataFrame, column: str) -> None:
     """Raise TypeError if a column is neither BINARY nor STRING."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType | StringType):
-        raise TypeError(f"rows takes a BINARY or STRING column, and {column} is {type.simpleString().upper()}")
+        raise TypeError(
+            printable(f"rows takes a BINARY or STRING column, and {column} is {type.simpleString().upper()}")
+        )
 
 
 def _declared(df: DataFrame, column: str, source: Table, table: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.core.column_names import distinct_names
 
 
@@ -15,7 +16,7 @@ def check_binary(df: DataFrame, column: str) -> None:
     """Raise TypeError if a column is not BINARY."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType):
-        raise TypeError(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
+        raise TypeError(printable(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}"))
 
 
 def check_names(kept: StructType, own: StructType) -> None:
@@ -24,7 +25,9 @@ def check_names(kept: StructType, own: StructType) -> None:
     for name in kept.names:
         if name.lower() in taken:
             raise ValueError(
-                f"rows would return two columns named {name}: one of its input, and one that it adds. Rename or drop yours"
+                printable(
+                    f"rows would return two columns named {name}: one of its input, and one that it adds. Rename or drop yours"
+                )
             )
 
 

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from sparkwire.base.printable import printable
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
 from sparkwire.spark.udf import best_interface, udf
@@ -48,10 +49,12 @@ class Cluster:
         self._remote = {name: str(value) for name, value in options.items()}
         unknown = options.keys() - _OPTIONS
         if unknown:
-            raise ValueError(f"cluster takes the options {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
+            raise ValueError(
+                printable(f"cluster takes the options {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
+            )
 
     def __repr__(self) -> str:
-        return f"Cluster({', '.join(self._paths)})"
+        return printable(f"Cluster({', '.join(self._paths)})")
 
     @property
     def brokers(self) -> DataFrame:
@@ -150,7 +153,10 @@ class Cluster:
         logs = [log for path in self._paths if (log := self._log(path)) is not None]
         if not logs:
             raise FileNotFoundError(
-                f"{', '.join(self._paths)} has no {METADATA}: name a directory of log.dirs of a controller or a broker (KRaft)"
+                printable(
+                    f"{', '.join(self._paths)} has no {METADATA}: name a directory of log.dirs of a controller or a broker "
+                    "(KRaft)"
+                )
             )
         return ClusterState().apply(max(logs, key=lambda log: log.end).changes)
 
@@ -166,8 +172,10 @@ class Cluster:
         first = min((row["offset"] for row in rows or []), default=begin)
         if first > begin:
             raise ValueError(
-                f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
-                + (f" {self._at}" if self._at is not None else "")
+                printable(
+                    f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
+                    + (f" {self._at}" if self._at is not None else "")
+                )
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
         self._check_requested(folder, rows or [], begin)
@@ -179,10 +187,14 @@ class Cluster:
             return
         last = max((row["offset"] for row in rows), default=begin - 1)
         if isinstance(self._at, int) and not 0 <= self._at <= max(last, begin - 1):
-            raise ValueError(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
+            raise ValueError(
+                printable(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
+            )
         if not begin and not any(self._is_requested(row) for row in rows):
             first = min((row["timestamp_ms"] for row in rows if row["timestamp_ms"]), default=0)
-            raise ValueError(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
+            raise ValueError(
+                printable(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
+            )
 
     def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
         """The newest complete snapshot before the requested offset or time: the offset after its end, and its records."""
@@ -290,15 +302,15 @@ def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
     if valid < len(rows):
         torn = rows[valid]
         _log.warning(
-            "%s is unreadable from byte %s on (%s), as after a copy from a running broker: reading ends there",
-            torn["file"], torn["position"], torn["corrupt"],
+            "%s is unreadable from byte %d on (%s), as after a copy from a running broker: reading ends there",
+            printable(torn["file"]), torn["position"], printable(torn["corrupt"]),
         )  # fmt: skip
     return rows[:valid]
 
 
 def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
     if row["error"]:
-        raise ValueError(f"{row['file']} cannot be read at offset {row['offset']}: {row['error']}")
+        raise ValueError(printable(f"{row['file']} cannot be read at offset {row['offset']}: {row['error']}"))
     if row["type"] is not None and row["value"] is not None:
         yield MetadataChange(row["type"], json.loads(row["value"]))
 

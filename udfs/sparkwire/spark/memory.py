@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from sparkwire.base.printable import printable
+
 NEEDED: Final = 1000
 """[MB] of address space that a worker needs to load all libraries and compile kernels, before any data"""
 
@@ -23,8 +25,10 @@ def check_limit() -> None:
     allowed, _ = resource.getrlimit(resource.RLIMIT_AS)
     if allowed != resource.RLIM_INFINITY and allowed < NEEDED << 20:
         raise MemoryError(
-            f"sparkwire needs {NEEDED} MB in each Python worker before any data, and this one may have "
-            f"{allowed >> 20} MB: raise spark.executor.pyspark.memory"
+            printable(
+                f"sparkwire needs {NEEDED} MB in each Python worker before any data, and this one may have "
+                f"{allowed >> 20} MB: raise spark.executor.pyspark.memory"
+            )
         )
 
 
@@ -36,6 +40,8 @@ def explain_oom(name: str) -> Iterator[None]:
     except MemoryError as failure:
         why = f" ({failure})" if str(failure) else ""
         raise MemoryError(
-            f"out of memory while processing a batch in {name}{why}: increase spark.executor.pyspark.memory, or reduce "
-            "spark.sql.execution.arrow.maxRecordsPerBatch"
+            printable(
+                f"out of memory while processing a batch in {name}{why}: increase spark.executor.pyspark.memory, or reduce "
+                "spark.sql.execution.arrow.maxRecordsPerBatch"
+            )
         ) from failure

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
+from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.table_names import table_name, table_of, unknown_table
 
@@ -40,5 +41,5 @@ def no_columns(table: str, messages: DataFrame, format: str) -> ValueError:
     """The error for a table without known columns: the messages are of other tables, or do not declare columns."""
     tables = message_tables(messages, format)
     if table_of(table).name in {table_of(name).name for name in tables}:
-        return ValueError(f"no message declares the columns of the table {table}: pass columns")
+        return ValueError(printable(f"no message declares the columns of the table {table}: pass columns"))
     return unknown_table(table, tables, "the messages")

@@ -17,6 +17,7 @@ from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
+from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.column_names import distinct_names
 from sparkwire.registry import protobuf
@@ -165,7 +166,7 @@ def _protobuf_reader(
     having = [file for file in files.values() if name in file.names.values()]
     if message is not None and not having:
         has = f"the last has {', '.join(last)}" if last else "none is Protobuf"
-        raise ValueError(f"no schema of {messages.column} has a message {message}: {has}")
+        raise ValueError(printable(f"no schema of {messages.column} has a message {message}: {has}"))
     if not files:
         return
     from pyspark.sql.protobuf.functions import from_protobuf  # needs Google's library

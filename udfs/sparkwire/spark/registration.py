@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kernels.cache import COMPILING, announcement, is_cold
@@ -61,8 +62,10 @@ def _choose_workers_python(spark: SparkSession) -> None:
         or subprocess.run([python, "-c", "import sparkwire"], capture_output=True, check=False).returncode
     ):
         warnings.warn(
-            f"Spark's Python workers run {python or named}, which has no sparkwire: before the session begins, "
-            f"set PYSPARK_PYTHON to {sys.executable}",
+            printable(
+                f"Spark's Python workers run {python or named}, which has no sparkwire: before the session begins, "
+                f"set PYSPARK_PYTHON to {sys.executable}"
+            ),
             stacklevel=4,
         )
 

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from sparkwire.base.printable import printable
+
 _log = logging.getLogger("sparkwire")
 
 
@@ -24,7 +26,7 @@ def changed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterat
         try:
             spark.conf.set(name, value)
         except PySparkException as error:
-            _log.info("the session does not allow to set %s: %s", name, error)
+            _log.info("%s", printable(f"the session does not allow to set {name}: {error}"))
         else:
             before[name] = old
     try:

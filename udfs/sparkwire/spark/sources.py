@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.follow import Follower
 from sparkwire.core.sources.format import Files, Sink
 from sparkwire.databus.files import databus_table, follow_events, write_events
@@ -120,8 +121,10 @@ class FileSource(DataSource):  # type: ignore[misc]
     def schema(self) -> StructType:
         if {"owner", "provider"} <= {name.lower() for name in self.options}:  # properties that CREATE TABLE adds
             raise ValueError(
-                f"{self.name()} cannot be a permanent table, because Spark passes a table's options to no Python data source: "
-                f"use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
+                printable(
+                    f"{self.name()} cannot be a permanent table, because Spark passes a table's options to no Python data "
+                    f"source: use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
+                )
             )
         query = self.files.query(self.options)
         self.files.input_files(query)
@@ -174,10 +177,12 @@ def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -
     known = from_arrow_schema(pa.schema(list(types.items())))
     for field in schema:
         if field.name not in types:
-            raise ValueError(f"{source.NAME} has no column {field.name!r}: it has {', '.join(types)}")
+            raise ValueError(printable(f"{source.NAME} has no column {field.name!r}: it has {', '.join(types)}"))
         if field.dataType != known[field.name].dataType:
             is_, given = known[field.name].dataType.simpleString(), field.dataType.simpleString()
-            raise ValueError(f"{source.NAME} has {field.name} {is_.upper()}, and the schema says {given.upper()}")
+            raise ValueError(
+                printable(f"{source.NAME} has {field.name} {is_.upper()}, and the schema says {given.upper()}")
+            )
     return query._replace(columns=tuple(schema.names))
 
 

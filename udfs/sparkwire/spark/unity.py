@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.arguments import Argument
@@ -56,9 +57,9 @@ def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_V
     Raises
     ------
     ValueError
-        if ``schema`` does not have two parts.
+        if ``schema`` does not have two parts, or has characters that are not printable.
     """
-    if not _SCHEMA.fullmatch(schema):
+    if not _SCHEMA.fullmatch(schema) or printable(schema) != schema:
         raise ValueError(f"publish takes schema as 'catalog.schema', got {schema!r}")
     environment = {"dependencies": json.dumps([wheel]), "environment_version": environment_version}
     over = {name: struct for struct in FUNCTIONS.values() for name in _fields(struct)}
@@ -127,6 +128,8 @@ def publish(spark: SparkSession, schema: str, wheel: str, environment_version: s
             spark.sql(statement)
         except ParseException as failure:
             raise NotImplementedError(
-                f"publish needs Unity Catalog, and Spark {spark.version} does not parse its CREATE FUNCTION ... LANGUAGE "
-                "PYTHON: in open-source Spark functions last as long as a session, sparkwire.register(spark) at its start"
+                printable(
+                    f"publish needs Unity Catalog, and Spark {spark.version} does not parse its CREATE FUNCTION ... LANGUAGE "
+                    "PYTHON: in open-source Spark functions last as long as a session, sparkwire.register(spark) at its start"
+                )
             ) from failure

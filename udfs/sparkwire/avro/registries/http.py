@@ -29,6 +29,7 @@ from sparkwire.avro.registered import (
     with_references,
 )
 from sparkwire.avro.schema_source import SchemaSource
+from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
@@ -66,7 +67,8 @@ class _Server(NamedTuple):
     def title(self) -> str:
         """The addresses, without credentials."""
         parts = [urlsplit(url.strip()) for url in self.url.split(",")]
-        return ", ".join(part._replace(netloc=part.netloc.rpartition("@")[2], query="").geturl() for part in parts)
+        shown = (part._replace(netloc=part.netloc.rpartition("@")[2], query="").geturl() for part in parts)
+        return printable(", ".join(shown))
 
     def of_apicurio(self) -> _Server | None:
         """The server with Apicurio's API at the same addresses; None if they are not Apicurio's."""
@@ -123,7 +125,7 @@ class HttpSchemas(SchemaSource):
                 _session(self._server)
         except ValueError as error:
             # Confluent's message without the address, which may contain credentials.
-            raise ValueError(f"{self!r}: {str(error).replace(url, repr(self._server.title))}") from None
+            raise ValueError(printable(f"{self!r}: {str(error).replace(url, repr(self._server.title))}")) from None
 
     def __repr__(self) -> str:
         return f"Registry.http({self._server.title!r})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import Once, id_of
 
@@ -17,8 +18,10 @@ def is_done(folder: Folder, once: Once) -> bool:
         return int(json.loads(text)["number"]) >= once[1]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the target, "
-            "and delete this file if the job is not done"
+            printable(
+                f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the "
+                "target, and delete this file if the job is not done"
+            )
         ) from None
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeVar
 
 from pyarrow import fs
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.storage import PathParts, filesystem, place_of
 
 Result = TypeVar("Result")
@@ -40,7 +41,9 @@ def _permitted(operation: Callable[..., Result]) -> Callable[..., Result]:
             return operation(folder, name)
         except PermissionError as error:
             raise PermissionError(
-                f"{folder.shown(name)}: you do not have permission to read it, or a part of it: use another account ({error})"
+                printable(
+                    f"{folder.shown(name)}: you do not have permission to read it, or a part of it: use another account ({error})"
+                )
             ) from error
 
     return guarded
@@ -133,12 +136,14 @@ class Folder:
         """Raise ValueError if a name, or a symbolic link in its path, may lead out of the directory."""
         parts = name.split("/")
         if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _MAX_NAME for part in parts):
-            raise ValueError(f"{name!r} is no name in {self.shown('')}")
+            raise ValueError(printable(f"{name!r} is no name in {self.shown('')}"))
         for k in range(len(parts)) if self.is_local else ():
             path = "/".join(parts[: k + 1])
             if stat.S_ISLNK(self._mode(path) or 0):
                 raise ValueError(
-                    f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
+                    printable(
+                        f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
+                    )
                 )
 
     # -- changes

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.storage import File, steady
 from sparkwire.core.sources.tasks import FILE_COST, packed
 
@@ -151,8 +152,10 @@ class Follower(ABC, Generic[Log, Offset]):
         version, logs = checkpoint["version"], checkpoint.get("logs")
         if version != VERSION:
             raise ValueError(
-                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
-                "continue with the version that wrote it, or a newer one"
+                printable(
+                    f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
+                    "continue with the version that wrote it, or a newer one"
+                )
             )
         if not isinstance(logs, dict):
             self._reject(checkpoint)
@@ -166,8 +169,10 @@ class Follower(ABC, Generic[Log, Offset]):
 
     def _reject(self, kept: Any) -> NoReturn:
         raise ValueError(
-            f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
-            "it is of another source or was edited. Start the query with a new checkpointLocation"
+            printable(
+                f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
+                "it is of another source or was edited. Start the query with a new checkpointLocation"
+            )
         )
 
 

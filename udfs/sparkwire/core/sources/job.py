@@ -28,6 +28,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Final
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.done import is_done
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
@@ -54,7 +55,7 @@ def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | 
     folder.make("")
     with folder.alone() as is_alone:
         for line in _recover(folder, (), is_alone, keeps_changed=False):
-            _log.warning("%s", line)
+            _log.warning("%s", printable(line))
         seen = None
         if replaces and folder.is_local:
             seen = {name: version for name in folder.folders() if name != SIDE and (version := folder.version(name))}
@@ -139,7 +140,7 @@ def _leaving(folder: Folder, job: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        _log.warning("%s remains, and you may delete it: %s", folder.shown(f"{SIDE}/{job}"), error)
+        _log.warning("%s", printable(f"{folder.shown(f'{SIDE}/{job}')} remains, and you may delete it: {error}"))
 
 
 def _close(folder: Folder, job: str) -> None:
@@ -168,7 +169,7 @@ def recover(path: str, dead: Collection[str] = ()) -> list[str]:
     """
     folder = Folder(path)
     if not folder.has(""):
-        raise FileNotFoundError(f"path {path} does not exist: name the directory of the write")
+        raise FileNotFoundError(printable(f"path {path} does not exist: name the directory of the write"))
     with folder.alone() as is_alone:
         return list(_recover(folder, dead, is_alone, keeps_changed=True))
 

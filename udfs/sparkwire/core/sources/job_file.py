@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.process import Process
 
@@ -78,7 +79,7 @@ def save(folder: Folder, state: JobState, to_disk: bool = False) -> None:
 def opened(folder: Folder, job: str) -> JobState:
     state = state_of(folder, job)
     if state is None:
-        raise ValueError(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again")
+        raise ValueError(printable(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again"))
     return state
 
 
@@ -86,7 +87,7 @@ def state_of(folder: Folder, job: str) -> JobState | None:
     """Read the file of a job; None if it does not exist. Raises ValueError if it is corrupt or leads out of the directory."""
     name = f"{SIDE}/{job}/{JOB}"
     if not _NAME.fullmatch(job) or job == "locks":
-        raise ValueError(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away")
+        raise ValueError(printable(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away"))
     folder.check_inside(name)
     text = folder.read(name)
     if text is None:
@@ -95,8 +96,10 @@ def state_of(folder: Folder, job: str) -> JobState | None:
         return _parsed(folder, job, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that the state of the job is unknown. "
-            f"Nothing has changed: check the files in {folder.shown(f'{SIDE}/{job}')}, then move them away"
+            printable(
+                f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that the state of the job is unknown. "
+                f"Nothing has changed: check the files in {folder.shown(f'{SIDE}/{job}')}, then move them away"
+            )
         ) from None
 
 

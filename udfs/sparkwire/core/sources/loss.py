@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from sparkwire.base.printable import printable
 from sparkwire.errors import DataLossError
 
 _log = logging.getLogger("sparkwire")
@@ -18,4 +19,4 @@ def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
     sentence = f"data loss in {name}: the query continues at {resume_at}, but {lost}"
     if fails:
         raise DataLossError(f"{sentence}. Set failOnDataLoss=false to continue with the remaining data") from None
-    _log.warning("%s; failOnDataLoss is false: it continues with the remaining data", sentence)
+    _log.warning("%s; failOnDataLoss is false: it continues with the remaining data", printable(sentence))

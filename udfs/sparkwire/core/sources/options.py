@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from sparkwire.base.printable import printable
+
 Parse = Callable[[str], Any]
 
 _SIZE = re.compile(r"^(\d+)\s*([kmgt]?)i?b?$", re.IGNORECASE)
@@ -36,11 +38,11 @@ def parsed(source: str, table: Sequence[Option], given: Mapping[str, str]) -> di
         option = by_name.get(name.lower())
         if option is None:
             names = ", ".join(option.name for option in table)
-            raise ValueError(f"{source} has no option {name}: it takes {names}")
+            raise ValueError(printable(f"{source} has no option {name}: it takes {names}"))
         try:
             values[option.name] = option.parse(text)
         except ValueError as error:
-            raise ValueError(f"{source} takes {option.name} {error}, got {text!r}") from None
+            raise ValueError(printable(f"{source} takes {option.name} {error}, got {text!r}")) from None
     return values
 
 
@@ -84,7 +86,7 @@ def choice(*allowed: str) -> Parse:
     def parse(value: str) -> str:
         choice = by_word.get(value.strip().lower())
         if choice is None:
-            raise ValueError(" or ".join(allowed))
+            raise ValueError(printable(" or ".join(allowed)))
         return choice
 
     return parse
@@ -119,7 +121,7 @@ def instant(value: str) -> int:
     except ValueError:
         raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
     if moment.tzinfo is None:
-        raise ValueError(f"with a time zone ({moment.isoformat()}Z)")
+        raise ValueError(printable(f"with a time zone ({moment.isoformat()}Z)"))
     return -((datetime(1970, 1, 1, tzinfo=UTC) - moment) // timedelta(milliseconds=1))
 
 
@@ -137,10 +139,10 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
     by_name = {name.lower(): name for name in names}
     for name in wanted:
         if name.lower() not in by_name:
-            raise ValueError(f"{source} has no column {name!r}: it has {', '.join(names)}")
+            raise ValueError(printable(f"{source} has no column {name!r}: it has {', '.join(names)}"))
     columns = tuple(by_name[name.lower()] for name in wanted)
     if len(set(columns)) < len(columns):
-        raise ValueError(f"{source} takes each of columns once, got {value!r}")
+        raise ValueError(printable(f"{source} takes each of columns once, got {value!r}"))
     return columns
 
 

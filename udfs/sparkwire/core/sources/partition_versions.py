@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.done import is_done, record_done, recorded, restore_record
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
@@ -75,7 +76,9 @@ def _check_free(folder: Folder, change: Change) -> None:
     stay = set(folder.names(change.name)).difference(change.dropped)
     for name in change.placed.values():
         if name in stay:
-            raise ValueError(f"{folder.shown(change.name)} has {name} already: overwrite it, or write elsewhere")
+            raise ValueError(
+                printable(f"{folder.shown(change.name)} has {name} already: overwrite it, or write elsewhere")
+            )
 
 
 def mark(job: str) -> str:
@@ -142,15 +145,19 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
         return True
     if was is not None and not folder.has(f"{new}/{mark(state.job)}"):
         raise ValueError(
-            f"{folder.shown(new)} does not exist, although {state} was about to put it in place: {folder.shown(name)} stays "
-            f"unchanged. Delete {folder.shown(f'{SIDE}/{state.job}')} if you do not need it"
+            printable(
+                f"{folder.shown(new)} does not exist, although {state} was about to put it in place: {folder.shown(name)} stays "
+                f"unchanged. Delete {folder.shown(f'{SIDE}/{state.job}')} if you do not need it"
+            )
         )
     if folder.has(old):  # between two renames
         if folder.has(name):
             if data_files(folder, state.data, name):
                 raise ValueError(
-                    f"{folder.shown(name)} got records while {state} was interrupted. Its old version is "
-                    f"{folder.shown(old)}, its new version {folder.shown(new)}: move one of them away"
+                    printable(
+                        f"{folder.shown(name)} got records while {state} was interrupted. Its old version is "
+                        f"{folder.shown(old)}, its new version {folder.shown(new)}: move one of them away"
+                    )
                 )
             folder.move(name, f"{SIDE}/{state.job}/empty-{name}")
         folder.move(new, name)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
+from sparkwire.base.printable import printable
 from sparkwire.core.column import read_only
 from sparkwire.core.sources.globs import Glob
 from sparkwire.errors import FileChangedError
@@ -189,6 +190,8 @@ def place_of(path: str) -> PathParts:
         raise ValueError("path is empty: name a file, a directory or a glob")
     if "\0" in path:
         raise ValueError(f"path {path!r} has a NUL character, which no file's name has")
+    if not path.isascii() and path.encode("utf-8", "replace").decode("utf-8") != path:
+        raise ValueError(f"path {path!r} is not UTF-8, and pyarrow.fs reads no other path: rename it")
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
     elif match := _DBFS.match(path):
@@ -224,7 +227,7 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
         scheme = root.partition(":")[0]
         why = _WITHOUT.get(scheme, _first_line(error))
-        raise ValueError(f"path {PathParts(root, path, query).shown} cannot be opened: {why}") from None
+        raise ValueError(printable(f"path {PathParts(root, path, query).shown} cannot be opened: {why}")) from None
     return system, f"{top.rstrip('/')}{path}" or "/"
 
 
@@ -286,7 +289,7 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
         files = [file for path in sorted(_matches(place)) for file in _below(place, path, needed, folders)]
         if not files:
             raise FileNotFoundError(
-                f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}"
+                printable(f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}")
             )
         return Listing(files, False, folders)
     files = list(_below(resolved, resolved.path, needed, folders))
@@ -307,7 +310,7 @@ def _below(place: PathParts, path: str, needed: Needed, folders: dict[str, tuple
 
 
 def _no_path(shown: str) -> FileNotFoundError:
-    return FileNotFoundError(f"path {shown} does not exist: name a file, a directory or a glob")
+    return FileNotFoundError(printable(f"path {shown} does not exist: name a file, a directory or a glob"))
 
 
 def _stored_below(place: PathParts, path: str, _: Needed, __: dict[str, tuple[int, int]]) -> Iterator[File]:
@@ -326,7 +329,7 @@ def _stored_below(place: PathParts, path: str, _: Needed, __: dict[str, tuple[in
         if entry.type != fs.FileType.File:
             continue
         if "//" in below:
-            _LOG.warning("%s%s is skipped: pyarrow.fs opens no key with two slashes in a row", shown, below)
+            _LOG.warning("%s is skipped: pyarrow.fs opens no key with two slashes in a row", printable(shown + below))
         else:
             yield _stored(place, f"{path.rstrip('/')}{below}", entry)
 
@@ -377,7 +380,7 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
         name = str(error.filename)
         if name == top or not isinstance(error, PermissionError) or needed(name.rpartition("/")[2]):
             raise error
-        _LOG.warning("skipped %s: you do not have permission to read it", name)
+        _LOG.warning("skipped %s: you do not have permission to read it", printable(name))
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
@@ -401,11 +404,13 @@ def _guarded(place: PathParts, path: str, request: Any) -> Any:
     try:
         return request()
     except PermissionError as error:
-        raise PermissionError(f"path {shown}: you do not have permission to read it: {_first_line(error)}") from error
+        raise PermissionError(
+            printable(f"path {shown}: you do not have permission to read it: {_first_line(error)}")
+        ) from error
     except pa.ArrowInvalid as error:
-        raise ValueError(f"path {shown} cannot be opened: {_first_line(error)}") from error
+        raise ValueError(printable(f"path {shown} cannot be opened: {_first_line(error)}")) from error
     except OSError as error:
-        raise OSError(f"path {shown} cannot be listed: {_first_line(error)}") from error
+        raise OSError(printable(f"path {shown} cannot be listed: {_first_line(error)}")) from error
 
 
 def _matches(place: PathParts) -> Iterator[str]:
@@ -433,7 +438,9 @@ def _without_slashes_in_braces(path: str) -> list[str]:
     patterns = [path]
     while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
         if len(patterns) > _MAX_PATTERNS:
-            raise ValueError(f"path {path} has more than {_MAX_PATTERNS} alternatives with slashes: name fewer")
+            raise ValueError(
+                printable(f"path {path} has more than {_MAX_PATTERNS} alternatives with slashes: name fewer")
+            )
         patterns = [
             pattern if brace is None else f"{pattern[: brace.start()]}{choice}{pattern[brace.end() :]}"
             for pattern, brace in zip(patterns, braces, strict=True)
@@ -506,7 +513,7 @@ class OpenFile:
             raise _gone(self.file) from error
         except PermissionError as error:
             raise PermissionError(
-                f"{self.file.name}: you do not have permission to read it: {_first_line(error)}"
+                printable(f"{self.file.name}: you do not have permission to read it: {_first_line(error)}")
             ) from error
         listed = self.file.state
         if listed is not None and listed.is_replaced(_state_now(self.file)):
@@ -582,7 +589,7 @@ class OpenFile:
         self.bytes_read += done
 
     def _unreadable(self, position: int, error: OSError) -> OSError:
-        return OSError(f"{self.file.name} cannot be read at byte {position}: {_first_line(error)}")
+        return OSError(printable(f"{self.file.name} cannot be read at byte {position}: {_first_line(error)}"))
 
     def _cut(self, position: int) -> FileCut:
         return FileCut(

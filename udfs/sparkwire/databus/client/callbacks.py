@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
+from sparkwire.base.printable import printable
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, check_callbacks, overrides
 from sparkwire.databus.client.data_event import DataEvent
 from sparkwire.databus.client.page import Page
@@ -148,7 +149,7 @@ class Callbacks:
         self.failure = failure
         if failure not in self._logged:  # a retry that fails in the same way is not logged again
             self._logged.add(failure)
-            _log.error("%s failed: %s", failure.callback, failure.error, exc_info=error)
+            _log.error("%s", printable(f"{failure.callback} failed: {failure.error}"), exc_info=error)
 
 
 def text_of(text: Callable[[object], str], value: object) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, NamedTuple, get_args
 
+from sparkwire.base.printable import printable, printable_json
+
 Mode = Literal["INIT", "ONLINE_CONSUMPTION", "BOOTSTRAP_SNAPSHOT", "BOOTSTRAP_CATCHUP"]
 
 UNKNOWN: Final = -1
@@ -58,7 +60,9 @@ class Checkpoint(NamedTuple):
             raise ValueError(f"Checkpoint.parse takes the JSON text of a checkpoint, got {text[:100]!r}")
         mode = body.pop("consumption_mode", "INIT")
         if mode not in get_args(Mode):
-            raise ValueError(f"a checkpoint's consumption_mode is one of {', '.join(get_args(Mode))}, got {mode!r}")
+            raise ValueError(
+                printable(f"a checkpoint's consumption_mode is one of {', '.join(get_args(Mode))}, got {mode!r}")
+            )
         numbers = {name: _number(body.pop(key, None), key) for name, key in _NUMBERS.items()}
         timestamp = numbers.pop("timestamp_nanos")
         known = {name: UNKNOWN if number is None else number for name, number in numbers.items()}
@@ -69,7 +73,7 @@ class Checkpoint(NamedTuple):
         body |= {"prevScn": self.prev_scn, "snapshot_offset": self.snapshot_offset, "consumption_mode": self.mode}
         body |= dict(self.bootstrap)
         body |= {"windowOffset": self.window_offset, "windowScn": self.window_scn}
-        return json.dumps(body, separators=(",", ":"), ensure_ascii=False)
+        return printable_json(body, separators=(",", ":"))
 
     @property
     def is_flexible(self) -> bool:
@@ -95,7 +99,7 @@ class Checkpoint(NamedTuple):
         """
         broken = _broken(self)
         if broken is not None:
-            raise ValueError(f"not a valid checkpoint, {broken}: {self}")
+            raise ValueError(printable(f"not a valid checkpoint, {broken}: {self}"))
         return self
 
 
@@ -111,7 +115,7 @@ _NUMBERS: Final = {
 def _number(value: Any, key: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise ValueError(f"a checkpoint's {key} is a whole number, got {value!r}")
+    raise ValueError(printable(f"a checkpoint's {key} is a whole number, got {value!r}"))
 
 
 def _broken(checkpoint: Checkpoint) -> str | None:

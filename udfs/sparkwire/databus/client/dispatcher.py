@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from sparkwire.base.printable import printable
 from sparkwire.databus.client import page as kinds
 from sparkwire.databus.client.callbacks import Callbacks, Failure
 from sparkwire.databus.client.checkpoint import Checkpoint
@@ -287,7 +288,7 @@ class Dispatcher:
             try:
                 self._persist(checkpoint)
             except OSError:
-                _log.exception("the checkpoint could not be stored: %s", checkpoint)
+                _log.exception("the checkpoint could not be stored: %s", printable(str(checkpoint)))
                 return False
         self.checkpoint, self._checkpoint_scn = checkpoint, run
         self._kept.save()
@@ -301,7 +302,7 @@ class Dispatcher:
     def _note(self, event: str, problem: str) -> None:
         """Record a failure that no consumer caused."""
         self.callbacks.failure = Failure(event, problem)
-        _log.error("%s failed: %s", event, problem)
+        _log.error("%s", printable(f"{event} failed: {problem}"))
 
     def _recovered(self) -> None:
         if self.status is not Status.RUNNING:

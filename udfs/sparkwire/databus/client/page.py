@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import parse
+from sparkwire.base.printable import printable
 from sparkwire.core.column import binary_of, spans_of
 from sparkwire.databus import layout
 from sparkwire.databus.functions import FORMAT
@@ -184,7 +185,7 @@ class Page:
         text = self._schemas.get(id)
         if text is None:
             name = "none" if id is None else id.hex()
-            raise LookupError(f"unknown schema id {name}: pass sources= with its schema")
+            raise LookupError(printable(f"unknown schema id {name}: pass sources= with its schema"))
         decoded = self._typed.get(id)
         if decoded is None:
             rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from sparkwire.base.error_codes import ERRORS, OK
+from sparkwire.base.printable import printable
 from sparkwire.databus.client.buffer import EventBuffer
 from sparkwire.databus.client.callbacks import Failure
 from sparkwire.databus.client.checkpoint import Checkpoint
@@ -95,7 +96,7 @@ def dispatch(
             read = buffer.read(chunk)
             if read.error != OK or read.missing_end is not None:
                 reason = "a window's end is missing" if read.error == OK else ERRORS[read.error]
-                _log.error("a chunk was read up to its event %d only: %s", read.rows, reason)
+                _log.error("a chunk was read up to its event %d only: %s", read.rows, printable(reason))
             for page in pages(read.events, read.columns, schemas, check=check):
                 dispatcher.feed(page)
                 dispatcher.run()

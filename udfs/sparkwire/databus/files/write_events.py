@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
+from sparkwire.base.printable import printable
 from sparkwire.core.column import binary_of
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import options
@@ -150,7 +151,7 @@ def _stream_of(name: str) -> str:
     try:
         return _stream(name.rstrip("/").rpartition("/")[2])
     except ValueError as error:
-        raise ValueError(f"{NAME} takes as the last part of stream {error}, got {name!r}") from None
+        raise ValueError(printable(f"{NAME} takes as the last part of stream {error}, got {name!r}")) from None
 
 
 def _encoded(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
@@ -227,7 +228,7 @@ class _StreamWriter:
         return self._done
 
     def _reject(self, sequence: int, what: str) -> NoReturn:
-        raise ValueError(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}")
+        raise ValueError(printable(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}"))
 
 
 def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: Once | None = None) -> None:
@@ -261,7 +262,7 @@ def _names_after(last: str | None, count: int) -> list[str]:
             prefix, first = f"{last}.", 0
     names = [f"{prefix}{first + k:0{_DIGITS}}{_SUFFIX}" for k in range(count)]
     if names and len(names[-1].encode()) > _LONGEST_NAME:
-        raise ValueError(f"{NAME} has no file name after {last}: rename that file, or write elsewhere")
+        raise ValueError(printable(f"{NAME} has no file name after {last}: rename that file, or write elsewhere"))
     return names
 
 

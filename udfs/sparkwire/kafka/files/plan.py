@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.tasks import FILE_COST, packed
@@ -119,7 +120,7 @@ def parts(
             partition = OpenPartition(remote.replan(partition.segments), verify)
             result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
     if beyond and not result and len({segment.log for segment in segments}) == len(beyond):
-        raise ValueError(_beyond(bounds, beyond))
+        raise ValueError(printable(_beyond(bounds, beyond)))
     return result
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
+from sparkwire.base.printable import printable
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.plan import OpenPartition
 
@@ -31,7 +32,7 @@ def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]
         if topic is None or len(same) == 1:
             continue
         if replicas == FAIL:
-            raise ValueError(_several(f"{topic}-{partition}", same))
+            raise ValueError(printable(_several(f"{topic}-{partition}", same)))
         longest = max(same, key=_extent)
         left_out += [log for log in same if log is not longest]
     out = {id(log) for log in left_out}

@@ -15,6 +15,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.storage import OpenFile, file_at
 
 _DATA_KEY: Final = 32  # [bytes]
@@ -52,19 +53,23 @@ def _cipher(path: str, data_key: str) -> Any:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:
         raise ValueError(
-            f'the segments are encrypted, and {error.name} is not installed: pip install "sparkwire[tiered]"'
+            printable(f'the segments are encrypted, and {error.name} is not installed: pip install "sparkwire[tiered]"')
         ) from error
     key_id, _, wrapped = data_key.partition(":")
     if not path:
         raise ValueError(
-            f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
+            printable(
+                f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
+            )
         )
     key = _private_key(path, key_id)
     cipher = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # the stubs do not have this hash
     try:
         return AESGCM(_of_data_key(cipher.decrypt(base64.b64decode(wrapped))))
     except ValueError as error:  # from base64 or from the padding
-        raise ValueError(f"the key {key_id} of {path} is not the one that the segments are encrypted with") from error
+        raise ValueError(
+            printable(f"the key {key_id} of {path} is not the one that the segments are encrypted with")
+        ) from error
 
 
 def _of_data_key(plain: bytes) -> bytes:
@@ -81,14 +86,18 @@ def _private_key(path: str, key_id: str) -> Any:
     try:
         known = dict(json.loads(content))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"encryptionKeys {path} is no JSON object of key ids and PEM files") from error
+        raise ValueError(printable(f"encryptionKeys {path} is no JSON object of key ids and PEM files")) from error
     if key_id not in known:
         raise ValueError(
-            f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(known)}"
+            printable(
+                f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(known)}"
+            )
         )
     pem = str(known[key_id])
     place = pem if pem.startswith("/") or "://" in pem else "".join((*path.rpartition("/")[:2], pem))
-    failure = ValueError(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
+    failure = ValueError(
+        printable(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
+    )
     content = _content(place, f"encryptionKeys {path} names for the key {key_id} the PEM file {place}")
     try:
         key = RSA.import_key(content)
@@ -104,6 +113,6 @@ def _content(path: str, named: str) -> bytes:
         with OpenFile(file_at(path)) as source:
             return source.view(0, source.size).tobytes()
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise FileNotFoundError(f"{named}, which does not exist") from error
+        raise FileNotFoundError(printable(f"{named}, which does not exist")) from error
     except PermissionError as error:
-        raise PermissionError(f"{named}, which you do not have permission to read") from error
+        raise PermissionError(printable(f"{named}, which you do not have permission to read")) from error

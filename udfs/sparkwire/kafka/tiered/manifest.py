@@ -19,6 +19,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.kafka.tiered.chunk_index import Chunks, chunks_of
 from sparkwire.kafka.tiered.manifest_values import InvalidManifestError, name, number
 
@@ -82,7 +83,9 @@ def parsed(raw: bytes, title: str, stored: int) -> Manifest:
         raise InvalidManifestError("it is no JSON") from error
     version = tree.get("version") if isinstance(tree, dict) else None
     if isinstance(version, str) and version != VERSION:
-        raise ValueError(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
+        raise ValueError(
+            printable(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
+        )
     try:
         return _manifest(tree, stored)
     except InvalidManifestError:

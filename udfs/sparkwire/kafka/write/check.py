@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import unfinished
 from sparkwire.core.sources.job_file import SIDE
@@ -44,7 +45,8 @@ class Report(NamedTuple):
     def __str__(self) -> str:
         how = "in order, so a broker believes it" if self.clean else "or not in order, so a broker looks at every batch"
         lines = [f"{self.path}: shut down {how}", *map(str, self.partitions), *map(str, self.findings)]
-        return "\n".join([*lines, "a broker takes it as it is" if self.is_fine else f"{len(self.findings)} findings"])
+        lines.append("a broker takes it as it is" if self.is_fine else f"{len(self.findings)} findings")
+        return "\n".join(map(printable, lines))
 
 
 def check(path: str, clean: bool | None) -> Report:
@@ -52,7 +54,7 @@ def check(path: str, clean: bool | None) -> Report:
     folder = Folder(path)
     files = folder.tree()
     if not files:
-        raise FileNotFoundError(f"path {path} does not exist, or has no file: name a broker's log directory")
+        raise FileNotFoundError(printable(f"path {path} does not exist, or has no file: name a broker's log directory"))
     is_partition = any(base_offset_of(name) is not None for name in files)
     trusted = (_CLEAN in files) if clean is None else clean
     findings = [] if is_partition else list(_beside(folder, files))

@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.staging import Staging, joined
 from sparkwire.core.sources.storage import File
@@ -74,8 +75,10 @@ class LogEnds:
                 for name in left:
                     if _topic(name) not in topics:
                         raise ValueError(
-                            f"sourcePath has several topics, and no row of {_topic(name)} is left: its partitions would become "
-                            "empty. Name one topic in sourcePath, and write each topic separately"
+                            printable(
+                                f"sourcePath has several topics, and no row of {_topic(name)} is left: its partitions would "
+                                "become empty. Name one topic in sourcePath, and write each topic separately"
+                            )
                         )
             return left
         if write.overwrite and write.topic is not None and write.partition is not None:
@@ -96,8 +99,10 @@ class LogEnds:
         for name, some in self._source.items():
             if name not in staged and self._is_in_place(name, some) and has_records(some):
                 raise ValueError(
-                    f"{self._folder.shown(name)} was read, but no row of it is left to write. Pass sourcePath: a path "
-                    "with this partition empties it, a path without it leaves it unchanged"
+                    printable(
+                        f"{self._folder.shown(name)} was read, but no row of it is left to write. Pass sourcePath: a path "
+                        "with this partition empties it, a path without it leaves it unchanged"
+                    )
                 )
 
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
@@ -119,9 +124,11 @@ class LogEnds:
         known = extent_of(source)
         if known.first_stored <= first < known.start:
             raise ValueError(
-                f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
-                f"{known.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
-                "startOffset"
+                printable(
+                    f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
+                    f"{known.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
+                    "startOffset"
+                )
             )
 
     def check_open(self, name: str) -> None:
@@ -135,9 +142,11 @@ class LogEnds:
         first = open_transaction_of(source)
         if first is not None:
             raise ValueError(
-                f"{NAME} cannot replace {self._folder.shown(name)} with an incomplete reading: a transaction is open from offset "
-                f"{first} on, and read_committed reads no later record. These records would be lost. End the transaction while a "
-                "broker runs (kafka-transactions.sh --abort), or write to another directory"
+                printable(
+                    f"{NAME} cannot replace {self._folder.shown(name)} with an incomplete reading: a transaction is open "
+                    f"from offset {first} on, and read_committed reads no later record. These records would be lost. End the "
+                    "transaction while a broker runs (kafka-transactions.sh --abort), or write to another directory"
+                )
             )
 
     def _is_in_place(self, name: str, source: Sequence[Segment]) -> bool:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.staging import joined
 from sparkwire.core.sources.storage import File, OpenFile
@@ -57,7 +58,7 @@ class Finding(NamedTuple):
     why: str
 
     def __str__(self) -> str:
-        return f"{joined(self.partition, self.file)}: {self.action}: {self.why}"
+        return printable(f"{joined(self.partition, self.file)}: {self.action}: {self.why}")
 
 
 class CheckedPartition(NamedTuple):
@@ -72,8 +73,8 @@ class CheckedPartition(NamedTuple):
 
     def __str__(self) -> str:
         if self.first >= self.next:
-            return f"{self.name}: {self.segments} segments, no offsets, the next one is {self.next}"
-        return f"{self.name}: {self.segments} segments, offsets {self.first} to {self.next - 1}"
+            return printable(f"{self.name}: {self.segments} segments, no offsets, the next one is {self.next}")
+        return printable(f"{self.name}: {self.segments} segments, offsets {self.first} to {self.next - 1}")
 
 
 class Checkpoints(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.core.column import bools_of
 from sparkwire.core.sources.staging import Staging
 from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets, bound_records
@@ -187,7 +188,9 @@ class PartitionWriter:
 
     def _reject(self, offset: int, what: str) -> NoReturn:
         topic, partition, _ = self._names
-        raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+        raise ValueError(
+            printable(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+        )
 
 
 def _joined(waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

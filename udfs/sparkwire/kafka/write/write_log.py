@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import Once
@@ -68,7 +69,9 @@ def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
 def _reject_broker(write: LogWrite, folder: Folder) -> None:
     if is_locked(folder):
         raise ValueError(
-            f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
+            printable(
+                f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
+            )
         )
 
 
@@ -157,8 +160,10 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     epochs = entries_of(text)
     if epochs is None:
         raise ValueError(
-            f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would reject it: delete it, or write with "
-            "mode overwrite"
+            printable(
+                f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would reject it: delete it, or write with "
+                "mode overwrite"
+            )
         )
     return epochs
 
@@ -259,11 +264,15 @@ def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
         end = entry.position + entry.size if entry else 0
         if end < source.size:
             raise ValueError(
-                f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete records "
-                "after them. sparkwire.kafka.check shows details; mode overwrite replaces the partition"
+                printable(
+                    f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete records "
+                    "after them. sparkwire.kafka.check shows details; mode overwrite replaces the partition"
+                )
             )
     if write.if_exists == ERROR and (entry or len(logs) > 1):
-        raise ValueError(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
+        raise ValueError(
+            printable(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
+        )
     stem = logs[-1].removesuffix("log")
     gone = frozenset(file for file, path in zip(files, paths, strict=True) if entry is None and path.startswith(stem))
     after = entry.last + 1 if entry else last
@@ -301,14 +310,18 @@ def _names_producers(folder: Folder, log: str) -> bool:
 def _check_offsets(folder: Folder, name: str, existing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
     if existing.next is not None and staged[0].first < existing.next:
         raise ValueError(
-            f"{folder.shown(name)} ends at offset {existing.next - 1}, but the rows to append begin with {staged[0].first}: "
-            "write only later rows, or replace the partition with mode overwrite"
+            printable(
+                f"{folder.shown(name)} ends at offset {existing.next - 1}, but the rows to append begin with {staged[0].first}: "
+                "write only later rows, or replace the partition with mode overwrite"
+            )
         )
     for before, after in pairwise(staged):
         if after.first <= before.last:
             raise ValueError(
-                f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of another: "
-                "the rows of a partition must be in the order of their offsets; sparkwire.kafka.write sorts them"
+                printable(
+                    f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of "
+                    "another: the rows of a partition must be in the order of their offsets; sparkwire.kafka.write sorts them"
+                )
             )
 
 
@@ -317,8 +330,10 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
     for epoch, first in epochs:
         if joint and epoch < joint[-1][0]:
             raise ValueError(
-                f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs never "
-                "decrease. The option leaderEpoch gives all rows the same epoch"
+                printable(
+                    f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs "
+                    "never decrease. The option leaderEpoch gives all rows the same epoch"
+                )
             )
         if not joint or epoch != joint[-1][0]:
             joint.append((epoch, first))
@@ -333,8 +348,10 @@ def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> li
         for one in some:
             if one.last + shift > LARGEST_OFFSET:
                 raise ValueError(
-                    f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the largest, but the rows "
-                    f"would end at {one.last + shift}: pass a smaller startingOffset"
+                    printable(
+                        f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the largest, but the rows "
+                        f"would end at {one.last + shift}: pass a smaller startingOffset"
+                    )
                 )
             if shift:
                 _shift(folder, one.files[".log"], shift)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable
 from sparkwire.core.coerce import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
@@ -155,7 +156,7 @@ def _reject_first(rows: pa.RecordBatch, wrong: pa.Array, what: str) -> None:
 
 def reject_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
     topic, partition, offset = (rows.column(name)[at].as_py() for name in ("topic", "partition", "offset"))
-    raise ValueError(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
+    raise ValueError(printable(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}"))
 
 
 def by_partition(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:

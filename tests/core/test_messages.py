@@ -1,0 +1,86 @@
+"""Every message with a text from elsewhere goes through `printable`: errors, warnings and the log.
+
+The exceptions of `sparkwire.errors` do so themselves. `!r`, constants and lengths need no escape.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+import pytest
+
+from sparkwire import errors
+from tests.support import ROOT
+
+PACKAGE = ROOT / "udfs" / "sparkwire"
+MODULES = {
+    str(path.relative_to(PACKAGE)): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if "changes" not in path.parts and path.name not in ("sql_functions.py", "deprecation.py")
+}
+ERRORS = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)}
+LEVELS = ("debug", "info", "warning", "error", "exception")
+HARMLESS = ("len", "repr", "ascii", "printable", "map")
+
+
+def called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+
+
+def is_harmless(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant():
+            return True
+        case ast.JoinedStr():
+            return all(
+                part.conversion in (ord("r"), ord("a")) or is_harmless(part.value)
+                for part in node.values
+                if isinstance(part, ast.FormattedValue)
+            )
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper() or name == "__name__"
+        case ast.IfExp():
+            return is_harmless(node.body) and is_harmless(node.orelse)
+        case ast.BinOp():
+            return is_harmless(node.left) and is_harmless(node.right)
+        case ast.Call():
+            return called(node) in HARMLESS or (called(node) == "join" and is_harmless(node.args[0]))
+    return False
+
+
+def messages(tree: ast.Module) -> Iterator[ast.expr]:
+    """The texts of errors, warnings and lines of the log."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        if called(node) in ERRORS or called(node) == "warn":
+            if not isinstance(node.args[0], ast.Name | ast.Attribute):  # a value, which the module itself catches
+                yield node.args[0]
+        elif called(node) in LEVELS and isinstance(node.args[0], ast.Constant):
+            kinds = [part[:1] for part in str(node.args[0].value).split("%")[1:]]
+            yield from (one for one, kind in zip(node.args[1:], kinds, strict=False) if kind == "s")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_texts_of_others_are_escaped(module: str) -> None:
+    tree = ast.parse(MODULES[module].read_text("utf-8"))
+    raw = [f"line {one.lineno}: {ast.unparse(one)}" for one in messages(tree) if not is_harmless(one)]
+    assert not raw
+
+
+def test_the_check_finds_raw_texts() -> None:
+    source = """
+raise ValueError(f"no column {name}")
+raise ValueError(f"no column {name!r} of {NAME}, {len(name)}")
+raise TypeError("no " + name.title())
+raise ValueError(printable(f"no column {name}"))
+_log.warning("%s at %d", name, 3)
+_log.warning("%s at %d", printable(name), at)
+"""
+    assert [one.lineno for one in messages(ast.parse(source)) if not is_harmless(one)] == [2, 4, 6]
+
+
+def test_the_exceptions_of_sparkwire_escape_themselves() -> None:
+    assert str(errors.SchemaError("a\x9b")) == r"a\x9b"
