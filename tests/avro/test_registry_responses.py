@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
+from threading import enumerate as enumerate_threads
 
 import pytest
 
@@ -67,10 +70,76 @@ def silent(handler: BaseHTTPRequestHandler) -> None:
     time.sleep(30)
 
 
-@pytest.mark.parametrize("respond", [drips, endless, silent])
+def drips_headers(handler: BaseHTTPRequestHandler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    drips(handler)
+
+
+def sender(body: bytes, encoding: str) -> Respond:
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        head(handler, Content_Length=str(len(body)), Content_Encoding=encoding)
+        handler.wfile.write(body)
+
+    return respond
+
+
+def bomb(wrappings: int) -> bytes:
+    """8 GiB of zeros, compressed at least once. Their blocks are copies of one, because compressing them all takes minutes."""
+    deflate = zlib.compressobj(wbits=31)
+    first = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    again = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    body = first + again * (1 << 13)
+    for _ in range(wrappings - 1):
+        body = gzip.compress(body)
+    return body
+
+
+def threads() -> list[Thread]:
+    return [thread for thread in enumerate_threads() if thread.name == "sparkwire-registry"]
+
+
+@pytest.mark.parametrize("respond", [drips, endless, silent, drips_headers])
 def test_an_endless_response_is_aborted(respond: Respond) -> None:
-    with server(respond) as url, pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
-        Registry.http(url, patience=0.5).registered([1])
+    with server(respond) as url:
+        with pytest.raises(RegistryError, match=r"no complete response within|more than \d+ bytes"):
+            Registry.http(url, patience=0.5).registered([1])
+        for thread in threads():
+            thread.join(20)
+        assert not threads()
+
+
+@pytest.mark.parametrize(("wrappings", "encoding"), [(1, "gzip"), (2, "gzip, gzip"), (3, "gzip,X-GZip , gzip")])
+def test_the_limit_counts_decompressed_bytes(wrappings: int, encoding: str) -> None:
+    with server(sender(bomb(wrappings), encoding)) as url:
+        with pytest.raises(RegistryError, match=rf"a response of more than {64 << 20} bytes"):
+            Registry.http(url, patience=60).registered([1])
+        for thread in threads():
+            thread.join(20)
+        assert not threads()
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip", "deflate", "gzip, deflate", "deflate, identity, gzip"])
+def test_a_compressed_response(encoding: str) -> None:
+    """A proxy compresses it, although the client does not ask for that."""
+    compress: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress, "identity": bytes}
+    body = json.dumps({"schema": json.dumps({"type": "string", "doc": "x" * 200_000})}).encode()
+    for name in encoding.split(", "):
+        body = compress[name](body)
+    with server(sender(body, encoding)) as url:
+        assert set(Registry.http(url, patience=20).registered([1])) == {1}
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "what"),
+    [
+        (b"{}", "br", "a response with the Content-Encoding br, which was not requested"),
+        (gzip.compress(b"{}")[:-9], "gzip", "a compressed response without its end"),
+        (b"{}", "gzip", "incorrect header check"),
+    ],
+)
+def test_an_unreadable_response(body: bytes, encoding: str, what: str) -> None:
+    with server(sender(body, encoding)) as url, pytest.raises(RegistryError, match=what):
+        Registry.http(url, patience=20).registered([1])
 
 
 def echo(status: int, is_json: bool) -> Respond:

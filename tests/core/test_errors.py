@@ -21,7 +21,7 @@ CAUGHT = {
     "ManifestMismatchError",
     "UnreadableEventError",
     "MessageError",
-    "_NoResponse",
+    "NoResponse",
     "_Stop",
     "_TooLong",
 }

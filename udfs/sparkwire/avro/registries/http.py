@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import math
-import queue
 import re
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +25,7 @@ from sparkwire.avro.registered import (
     needing_the_extra,
     with_references,
 )
+from sparkwire.avro.registries.responses import BoundedClient, NoResponse
 from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
@@ -42,10 +40,6 @@ _FIRST_WAIT: Final = 0.25
 """[s] before the first retry; each wait is twice as long as the previous one, up to `_MAX_WAIT`"""
 _MAX_WAIT: Final = 8.0
 _BUSY: Final = (408, 429)
-_MIN_PATIENCE: Final = 0.1
-"""[s] lower limit for waiting for one response"""
-_MAX_RESPONSE, _MAX_COMPRESSED = 64 << 20, 1 << 20
-"""size limits of a response as sent, plain and compressed [bytes]"""
 _HIDDEN: Final = "[hidden]"
 _SECRET: Final = re.compile(r"password|secret|token|user\.info|key", re.IGNORECASE)
 _CREDENTIALS: Final = re.compile(r"(?i)\b(basic|bearer|digest|negotiate|authorization)\b\W+[^\s\"',;}\]]+")
@@ -85,7 +79,7 @@ class _Server(NamedTuple):
                 yield from (one, quote(one, safe=""), base64.b64encode(one.encode()).decode())
                 yield from (ascii(one)[1:-1], repr(one.encode())[2:-1], json.dumps(one)[1:-1])
 
-    def client(self) -> Any:
+    def client(self) -> BoundedClient:
         from confluent_kafka.schema_registry import SchemaRegistryClient
 
         given = {"url": self.url, "timeout": 10, "max.retries": 0} | dict(self.settings)
@@ -99,9 +93,7 @@ class _Server(NamedTuple):
             }
         elif self.auth is not None:
             given["basic.auth.user.info"] = ":".join(self.auth)
-        client = SchemaRegistryClient(given)
-        _limit_responses(client)
-        return client
+        return BoundedClient(SchemaRegistryClient(given))
 
 
 class HttpSchemas(SchemaSource):
@@ -190,9 +182,10 @@ class HttpSchemas(SchemaSource):
         apicurio = self._server.of_apicurio()
         if apicurio is None:
             return None
-        client = _session(apicurio).client
         text = self._with_retries(
-            lambda _: client._rest_client.get(f"ids/globalIds/{number}", {"dereference": "true"}), *_NO_ARTIFACT
+            lambda client: client._rest_client.get(f"ids/globalIds/{number}", {"dereference": "true"}),
+            *_NO_ARTIFACT,
+            server=apicurio,
         )
         return None if text is None else Schema(json.dumps(text), AVRO)
 
@@ -230,13 +223,13 @@ class HttpSchemas(SchemaSource):
                 f"cannot get {what} from the schema registry at {self._server.title}: {_reason(error, self._server)}"
             ) from None
 
-    def _with_retries(self, request: Callable[[Any], Any], *not_found: int) -> Any:
+    def _with_retries(self, request: Callable[[Any], Any], *not_found: int, server: _Server | None = None) -> Any:
         """The response, or None if the requested object does not exist. Retries temporary failures for `patience` seconds."""
-        client, wait, end = self._session.client, _FIRST_WAIT, time.monotonic() + self._patience
+        bounded, wait, end = _session(server or self._server).client, _FIRST_WAIT, time.monotonic() + self._patience
         while True:
             try:
-                client.clear_caches()  # the client's caches return the same schema for different contexts
-                return _within(end - time.monotonic(), lambda: request(client))
+                bounded.client.clear_caches()  # they return the same schema for different contexts
+                return bounded.within(end - time.monotonic(), request)
             except Exception as error:
                 if getattr(error, "error_code", None) in (*_NOT_FOUND, *not_found):
                     return None
@@ -249,7 +242,7 @@ class HttpSchemas(SchemaSource):
 class _Session(NamedTuple):
     """The data of a registry that a process caches. They never change in the registry."""
 
-    client: Any
+    client: BoundedClient
     known: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
     """schemas by context and id"""
     versions: dict[Place, SubjectVersion]
@@ -270,58 +263,6 @@ def _version(schema: Any, subject: str, number: int) -> SubjectVersion:
     return SubjectVersion(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
 
 
-class _NoResponse(Exception):
-    """A response that is incomplete or too large."""
-
-
-def _within(seconds: float, request: Callable[[], Any]) -> Any:
-    """The result of ``request``. Raises _NoResponse after ``seconds``, even if the server is still sending."""
-    results: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-
-    def send() -> None:
-        try:
-            results.put((request(), None))
-        except BaseException as error:  # noqa: BLE001  # the waiting thread raises it
-            results.put((None, error))
-
-    threading.Thread(target=send, daemon=True, name="sparkwire-registry").start()
-    try:
-        result, error = results.get(timeout=max(seconds, _MIN_PATIENCE))
-    except queue.Empty:
-        raise _NoResponse(f"no complete response within {max(seconds, _MIN_PATIENCE):.0f} s") from None
-    if error is not None:
-        raise error
-    return result
-
-
-def _limit_responses(client: Any) -> None:
-    """Make the client fail on a response that is larger than any schema."""
-    session = client._rest_client.session
-    library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx or its successor
-
-    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
-        def __init__(self, stream: Any, limit: int) -> None:
-            self._stream, self._limit = stream, limit
-
-        def __iter__(self) -> Iterator[bytes]:
-            left = self._limit
-            for part in self._stream:
-                left -= len(part)
-                if left < 0:
-                    raise _NoResponse(f"a response of more than {self._limit} bytes")
-                yield part
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def bound(response: Any) -> None:
-        is_plain = response.headers.get("content-encoding", "identity") == "identity"
-        response.stream = Bounded(response.stream, _MAX_RESPONSE if is_plain else _MAX_COMPRESSED)
-
-    session.headers["accept-encoding"] = "identity"
-    session.event_hooks["response"] = [*session.event_hooks["response"], bound]
-
-
 def _is_temporary(error: Exception) -> bool:
     """Whether a retry may help: the server did not respond, is busy, or has an internal error."""
     status = getattr(error, "http_status_code", None)
@@ -332,7 +273,7 @@ def _is_temporary(error: Exception) -> bool:
 
 def _reason(error: Exception, server: _Server) -> str:
     status = getattr(error, "http_status_code", None)
-    if isinstance(error, _NoResponse):
+    if isinstance(error, NoResponse):
         return f"{error}: check the address, or raise patience"
     if status is None:
         message = f"{type(error).__name__} {_filtered(str(error), server)}"
