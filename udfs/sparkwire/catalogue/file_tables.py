@@ -34,6 +34,8 @@ _OF_SUFFIX: Final = {
 """functions that read a whole file, by the suffix of its name"""
 _SNIFFED: Final = 4096
 """size of the part of a file that determines its format [bytes]"""
+_MOST_FILES: Final = 100
+"""number of files of a directory that are opened to find its format"""
 _NEWEST_MAGIC: Final = 2
 
 
@@ -86,13 +88,18 @@ def source_of(path: str) -> str:
         return kafka_log.NAME
     if single and base_offset_of(files[0].basename) is not None:
         return kafka_log.NAME
-    for file in files:
+    for file in files[:_MOST_FILES]:
         source = _sniffed(file)
         if source is not None:
             return source
+    which = (
+        f"{path} has"
+        if len(files) <= _MOST_FILES
+        else f"of {path}, {_MOST_FILES} of {len(files)} files were read and have"
+    )
     raise ValueError(
         printable(
-            f"{path} has neither Kafka segments nor Databus events. If it does, pass format='kafka_log' or format='databus'"
+            f"{which} neither Kafka segments nor Databus events. If there are any, pass format='kafka_log' or format='databus'"
         )
     )
 

@@ -23,11 +23,13 @@ from sparkwire.core.column import binary_of, empty, from_codes, gather, lists, p
 from sparkwire.databus import event_kernels, layout
 from sparkwire.databus.event_fields import status_codes
 from sparkwire.databus.parts import PartSpans, clear_row, one_row, read_parts
-from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, int64, kernel, u8, u16, u32
+from sparkwire.kernels import Bytes, Ints, crc32_raw, i32, i64, int64, kernel, u8, u16, u32
 from sparkwire.kernels.checksums.crc import CRC32_RAW
 from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_crc, range_sums
 
 _V1_LENGTH = layout.V1["length"].offset
+_ZEROS = 8
+"""number of bytes that a search compares with 0 at once"""
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_ATTRIBUTES = layout.V1["attributes"].offset
 _SEARCHED_HEADER: Final = 1 << 16  # [bytes] in practice, keys are shorter
@@ -97,11 +99,16 @@ def _header_error(data: Bytes, start: int, size: int, variant: int, sums: RangeS
 @kernel
 def next_header(data: Bytes, start: int, end: int, previous: int, sums: RangeSums) -> int:
     """The first position after ``start`` at which an event certainly begins, ``end`` if there is none."""
-    for pos in range(start + 1, end):
+    pos = int64(start) + 1
+    while pos < end:
+        if pos + _V1_LENGTH + _ZEROS <= end and i64(data, pos, False) == 0 and i64(data, pos + _V1_LENGTH, False) == 0:
+            pos += _ZEROS - 3  # V1 events at all these positions have length 0, as in the unused part of a file
+            continue
         version, size = u8(data, pos), end - pos
         may_be = (version == 0 and _may_be_v1(data, pos, size)) or (version == 2 and _may_be_v2(data, pos, size, sums))
         if may_be and stream_header(data, pos, size, previous, sums)[1] == OK:
-            return int64(pos)
+            return pos
+        pos += 1
     return int64(end)
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, TRUNCATED
 from sparkwire.core.column import Binary, arrays, part
 from sparkwire.kafka import layout
-from sparkwire.kernels import Bytes, Ints, crc32, crc32c, i8, i32, int64, kernel, u32
+from sparkwire.kernels import Bytes, Ints, crc32, crc32c, i8, i32, i64, int64, kernel, u32
 from sparkwire.kernels.checksums.crc import CRC32, CRC32C
 from sparkwire.kernels.checksums.range_crc import RangeSums, begin_row, range_crc, range_sums
 
@@ -33,6 +33,8 @@ EVERYTHING = 1 << 62  # more bytes than any column has
 IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
 
 _SIZE_AT = layout.ENTRY["size"].offset
+_ZEROS = 8
+"""number of bytes that a search compares with 0 at once"""
 _MESSAGE_CRC = layout.MESSAGE_ENTRY_0["crc"].offset
 _MESSAGE_COVERED = layout.MESSAGE_ENTRY_0["crc"].end
 _MESSAGE_SIZE_0 = layout.MESSAGE_ENTRY_0.size
@@ -184,13 +186,16 @@ def next_valid(data: Bytes, pos: int, stop: int, end: int, largest: int, sums: E
     ``data`` must have all bytes of smaller entries that begin before ``stop``.
     """
     while pos < stop:
-        if (
+        if pos + _SIZE_AT + _ZEROS <= data.size and i64(data, pos + _SIZE_AT, False) == 0:
+            pos += _ZEROS - 3  # the sizes of entries at all these positions are 0, as in the unused part of a file
+        elif (
             frame_error(data, pos, end) == OK
             and entry_end(data, pos) - pos <= largest
             and crc_ok_in_row(data, pos, sums)
         ):
             return pos
-        pos += 1
+        else:
+            pos += 1
     return stop
 
 

@@ -526,6 +526,17 @@ class OpenFile:
     def close(self) -> None:
         self._input.close()
 
+    def next_data(self, position: int) -> int:
+        """The position from ``position`` on before which all bytes are zeros of a hole; the size of the file if all are."""
+        listed = self.file.state
+        if listed is None or not listed.has_holes or self.file.layer is not None or not hasattr(os, "SEEK_DATA"):
+            return position
+        try:
+            with open(self.file.path, "rb", buffering=0) as raw:  # noqa: PTH123
+                return min(os.lseek(raw.fileno(), position, os.SEEK_DATA), self.size)
+        except OSError as error:  # ENXIO: only a hole follows; others: this file system does not say
+            return self.size if error.errno == errno.ENXIO else position
+
     def __enter__(self) -> OpenFile:
         return self
 

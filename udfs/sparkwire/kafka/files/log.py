@@ -33,7 +33,7 @@ from sparkwire.kafka.framing import (
     reach_of,
     size_is_believed,
 )
-from sparkwire.kafka.layout import BATCH_SIZE
+from sparkwire.kafka.layout import BATCH_SIZE, OVERHEAD
 from sparkwire.kernels import Bytes, int64, kernel
 
 CHUNK = 4 << 20
@@ -285,6 +285,7 @@ class Log:
             return next_entry
         at = position
         while at < self.source.size:
+            at = max(at, self.source.next_data(at) - OVERHEAD)  # an entry has a byte other than 0 in its first ones
             window = self._around(at)
             data = self.source.view(window.position, window.size)
             final = window.position + window.size == self.source.size
