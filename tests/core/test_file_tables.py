@@ -87,6 +87,23 @@ def test_a_first_batch_larger_than_the_bytes_that_are_checked(tmp_path: Path) ->
     assert sparkwire.read(tmp_path / "export").read_all().column("value").to_pylist() == [value]
 
 
+def test_the_hint_about_the_format_works(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Bytes that are only corrupt say nothing about their format, but the hint names an option that the command has."""
+    (tmp_path / "file").write_bytes(b"\1" * 100)
+    error = rejected(capsys, str(tmp_path / "file"))
+    assert error.endswith("If there are any, pass the format, kafka_log or databus\n")
+    for format in ("kafka_log", "databus"):
+        [row] = [json.loads(line) for line in dumped(capsys, str(tmp_path / "file"), "--format", format, "--json")]
+        assert row["error"] is not None
+    assert len(dumped(capsys, str(tmp_path / "file"), "--format", "databus", "--from", "1")) == 2
+    index = next(ORDERS.glob("*.index"))
+    assert dumped(capsys, str(index), "--format", "kafka_log") != dumped(capsys, str(index))
+
+
+def test_standard_input_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rejected(capsys, "-") == "dump does not read standard input: write it to a file, and name that file\n"
+
+
 def test_an_unknown_format_gives_a_clear_error() -> None:
     with pytest.raises(ValueError, match="has neither Kafka segments nor Databus events"):
         sparkwire.read(SAMPLES / "kafka" / "README.md")

@@ -9,7 +9,7 @@ import pytest
 
 import sparkwire
 from sparkwire.catalogue import file_tables
-from sparkwire.core.sources.storage import OpenFile
+from sparkwire.core.sources.storage import File, OpenFile
 from tests.support.databus_cases import golden_bytes
 from tests.support.log_files import entry
 
@@ -73,7 +73,12 @@ def test_of_a_directory_of_other_files_some_are_opened(tmp_path: Path, monkeypat
     (top / "above").symlink_to(tmp_path)
     opened: list[str] = []
     sniffed = file_tables._sniffed
-    monkeypatch.setattr(file_tables, "_sniffed", lambda file: (opened.append(file.name), sniffed(file))[1])
+
+    def noted(file: File) -> str | None:
+        opened.append(file.name)
+        return sniffed(file)
+
+    monkeypatch.setattr(file_tables, "_sniffed", noted)
     with pytest.raises(ValueError, match=r"^of \S+, 100 of 150 files were read and have neither Kafka segments nor"):
         sparkwire.read(str(top))
     assert len(set(opened)) == len(opened) == 100

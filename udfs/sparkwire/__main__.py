@@ -49,6 +49,11 @@ def _add_dump_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "path", help="a segment, directory, index, event file, bucket or file of JSON lines; local or a URI"
     )
+    parser.add_argument(
+        "--format",
+        choices=("kafka_log", "databus"),
+        help="read the files in this format; by default, their bytes decide",
+    )
     parser.add_argument("--batches", action="store_true", help="show batches of a Kafka log instead of records")
     parser.add_argument("--key", help="show only records with this key: text, or bytes as 0x…")
     parser.add_argument("--offset", type=int, help="show only the record at this offset")

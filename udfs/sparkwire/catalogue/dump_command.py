@@ -35,6 +35,7 @@ _SHOWN: Final[Mapping[str, Sequence[str]]] = {
 """columns of a printed table, by format; other formats show all columns"""
 _WIDEST: Final = 48
 """the longest printed value [characters]"""
+_STANDARD_INPUT: Final = "-"
 _PAGE: Final = 200
 """number of rows that share the widths of their columns"""
 
@@ -42,6 +43,8 @@ _PAGE: Final = 200
 def run(given: argparse.Namespace) -> int:
     """Print the rows and return the exit code of the command."""
     try:
+        if given.path == _STANDARD_INPUT:
+            raise ValueError("dump does not read standard input: write it to a file, and name that file")
         name, schema, batches = _rows(given)
         if given.output:
             _save(given.output, schema, batches)
@@ -60,7 +63,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _rows(given: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.RecordBatch]]:
-    name, schema, batches = table_of(given.path, _options(given))
+    name, schema, batches = table_of(given.path, _options(given), given.format)
     if given.corrupt:
         if "error" not in schema.names:
             raise ValueError(printable(f"--corrupt needs a column error, and {name} has none"))
@@ -98,10 +101,10 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
         options |= {"startingOffset": str(given.offset), "endingOffset": str(given.offset + 1)}
     if given.start is not None:
         options[_start_option(given)] = given.start
-    is_source = _is_source(given.path)
+    is_source = given.format is not None or _is_source(given.path)
     if given.columns and is_source:
         options["columns"] = given.columns
-    if given.key is not None and is_source and source_of(given.path) == kafka_log.NAME:
+    if given.key is not None and is_source and _format(given) == kafka_log.NAME:
         options["key"] = given.key
     return options
 
@@ -114,8 +117,13 @@ def _is_source(path: str) -> bool:
         return False
 
 
+def _format(given: argparse.Namespace) -> str:
+    """The name of the data source."""
+    return given.format or source_of(given.path)
+
+
 def _start_option(given: argparse.Namespace) -> str:
-    if source_of(given.path) == databus_table.NAME:
+    if _format(given) == databus_table.NAME:
         return "startingScn"
     return "startingOffset" if given.start.lstrip("-").isdigit() else "startingTimestamp"
 

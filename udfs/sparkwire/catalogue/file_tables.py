@@ -99,7 +99,7 @@ def source_of(path: str) -> str:
     )
     raise ValueError(
         printable(
-            f"{which} neither Kafka segments nor Databus events. If there are any, pass format='kafka_log' or format='databus'"
+            f"{which} neither Kafka segments nor Databus events. If there are any, pass the format, {' or '.join(SOURCES)}"
         )
     )
 
@@ -134,10 +134,13 @@ def _ask(function: str, data: bytes, *arguments: Any) -> Any:
     )
 
 
-def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
-    """The rows of any file, directory or bucket that this package can read; ValueError if it cannot read the path."""
+def table_of(path: str, options: Mapping[str, Any], format: str | None = None) -> FileTable:
+    """The rows of any file, directory or bucket that this package can read; ValueError if it cannot read the path.
+
+    ``format`` is a data source's name; by default, the names of the files and their bytes decide.
+    """
     files, single, _ = listed(path)
-    if single:
+    if single and format is None:
         function = next((name for suffix, name in _OF_SUFFIX.items() if files[0].basename.endswith(suffix)), None)
         rows = _whole_file(files[0], function) if function else _json_lines(files[0])
         if rows is not None:
@@ -146,7 +149,7 @@ def table_of(path: str, options: Mapping[str, Any]) -> FileTable:
                     printable(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
                 )
             return rows
-    name = source_of(path)
+    name = format or source_of(path)
     return FileTable(name, *_rows(SOURCES[name], path, options))
 
 
