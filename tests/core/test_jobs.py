@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from sparkwire.core.sources import ended_jobs, process
 from sparkwire.core.sources import job as jobs
-from sparkwire.core.sources import process
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.partition_versions import Change, Unfinished
@@ -242,6 +242,46 @@ def test_a_lock_of_the_dead_is_void(tmp_path: Path) -> None:
     job(tmp_path, "two", OLD)
     assert {part: seen(tmp_path, part) for part in OLD} == OLD
     assert not (tmp_path / SIDE).exists()
+
+
+@pytest.mark.parametrize("in_this_process", [True, False])
+def test_a_job_that_could_not_delete_its_files_holds_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_this_process: bool
+) -> None:
+    """The file system becomes read-only during the job, and is writable again later. Its process, the JVM, runs on."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    top, jvm = tmp_path / "top", process.this_process()
+    place(top, OLD)
+
+    def fail() -> None:
+        folder = Folder(str(top))
+        jobs.begin(folder, "failed", "", False, jvm)
+        Staging(folder, "failed", "0").lock("a")
+        with faulty(top, Fault("EACCES", lasting=True, looks=False)):
+            jobs.abort(folder, "failed")
+
+    if in_this_process:
+        fail()
+    else:
+        assert in_child(fail) == 0
+    assert list((top / SIDE / "locks" / "a").iterdir())  # its lock is still there
+    job(top, "next", APPEND, owner=jvm)
+    assert seen(top, "a") == OLD["a"] | APPEND["a"]
+    assert not (top / SIDE).exists()
+    assert not list((tmp_path / "tmp").glob("*/*"))
+
+
+def test_a_note_of_another_user_ends_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended_jobs.note_end("job")
+    monkeypatch.setattr(ended_jobs, "_IN_THIS_PROCESS", set())
+    assert ended_jobs.has_ended("job")
+    [directory] = tmp_path.iterdir()
+    directory.chmod(0o777)
+    assert not ended_jobs.has_ended("job")
+    ended_jobs.forget("job")
+    assert not list(directory.iterdir())
 
 
 def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from typing import Final
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.done import is_done
+from sparkwire.core.sources.ended_jobs import forget, has_ended, note_end
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
@@ -86,7 +87,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
         folder.write(lock_file, was, f"{SIDE}/{job}/lock-{name}")
         for other in folder.names(f"{LOCKS}/{name}"):
             holder = None if other == job else state_of(folder, other)
-            if holder is not None:
+            if holder is not None and not (has_ended(holder.job) and holder.plan is None):
                 folder.remove(lock_file)
                 raise WriteConflictError(
                     f"{holder} writes to {folder.shown(partition)}: only one job at a time may write to a partition. "
@@ -95,7 +96,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
 
 
 def _what_to_do(folder: Folder, holder: JobState) -> str:
-    if is_gone(holder.owner):
+    if _has_ended(holder):
         return "Its process has ended: run this job again, which first removes the files of the other"
     recover = f"python -m sparkwire recover {folder.shown('')} --job {holder.job}"
     return f"Wait for it or, if you know that its process has ended, run: {recover}"
@@ -136,10 +137,11 @@ def abort(folder: Folder, job: str) -> None:
 
 @contextmanager
 def _leaving(folder: Folder, job: str) -> Iterator[None]:
-    """Delete the files of a job afterwards. A failure leaves garbage and is not an error."""
+    """Delete the files of a job afterwards. A failure leaves garbage and is not an error; the job has ended all the same."""
     try:
         yield
     except OSError as error:
+        note_end(job)
         _log.warning("%s", printable(f"{folder.shown(f'{SIDE}/{job}')} remains, and you may delete it: {error}"))
 
 
@@ -157,6 +159,7 @@ def _close(folder: Folder, job: str) -> None:
     folder.remove_tree(f"{SIDE}/{job}")
     for name in (LOCKS, SIDE):
         folder.remove_empty(name)
+    forget(job)
 
 
 # -- recovery
@@ -179,7 +182,7 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
         state = state_of(folder, job)
         if state is None:
             _close(folder, job)
-        elif not (is_gone(state.owner) or job in dead or (is_alone and state.plan and is_here(state.owner))):
+        elif not (_has_ended(state) or job in dead or (is_alone and state.plan and is_here(state.owner))):
             if keeps_changed:
                 yield f"{state} is left alone: it may be at work. If you know that it is gone, add --job {job}"
         elif state.plan is None:
@@ -217,9 +220,14 @@ def check_unfinished(folder: Folder) -> None:
         time.sleep(_PAUSE)
 
 
+def _has_ended(state: JobState) -> bool:
+    """Whether a job has ended, or its process has."""
+    return is_gone(state.owner) or has_ended(state.job)
+
+
 def _is_idle(state: JobState, is_quiet: bool) -> bool:
     """Whether no process works on the job. Such a process would hold the directory's lock."""
-    return is_gone(state.owner) or (is_quiet and is_here(state.owner))
+    return _has_ended(state) or (is_quiet and is_here(state.owner))
 
 
 def _deciding(folder: Folder) -> list[JobState]:
