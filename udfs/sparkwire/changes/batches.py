@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.changes.columns import (
     BEFORE,
@@ -37,7 +38,7 @@ def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
     taken = [field.name for field in columns if is_reserved(field.name)]
     if taken:
         raise ValueError(
-            f"the table's column {taken[0]} begins and ends with _, as sparkwire's own columns do: leave it out with columns=, "
+            f"the table's column {printable(taken[0])} begins and ends with _, as sparkwire's own columns do: leave it out with columns=, "
             "or rename it in the messages"
         )
     head = [

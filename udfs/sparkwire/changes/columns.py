@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from sparkwire.base.printable import printable
+
 OP, ORDER, TIME, TABLE, TRANSACTION, KEYS, BEFORE = (
     "_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_",
 )  # fmt: skip
@@ -86,6 +88,8 @@ def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> No
         raise ValueError(f"{function}() expected keys to name the primary key's columns, got none")
     absent = [name for name in keys if name not in columns]
     if absent:
-        raise ValueError(f"{function}() expected keys among the columns {', '.join(columns)}, got {absent[0]}")
+        raise ValueError(
+            f"{function}() expected keys among the columns {printable(', '.join(columns))}, got {printable(absent[0])}"
+        )
     if len(set(keys)) < len(keys):
-        raise ValueError(f"{function}() expected each key column once, got {', '.join(keys)}")
+        raise ValueError(f"{function}() expected each key column once, got {printable(', '.join(keys))}")

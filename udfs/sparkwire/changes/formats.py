@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.datahub import DATAHUB
 from sparkwire.changes.debezium import read_debezium
@@ -84,5 +85,5 @@ def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
         try:
             types[name] = DECLARED[format].type_of(text)
         except ValueError as error:
-            raise ValueError(f"column {name}: {error}") from None
+            raise ValueError(f"column {printable(name)}: {error}") from None
     return types

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP, sql_name
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.json import values
@@ -100,7 +101,7 @@ def of_sql(text: str) -> Type:
     if decimal:
         return Type("text", "decimal", (int(decimal[1]), int(decimal[2])))
     known = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
-    raise ValueError(f"{text!r} is no type of a column: use one of {known}")
+    raise ValueError(f"{printable(repr(text))} is no type of a column: use one of {known}")
 
 
 @lru_cache(4096)

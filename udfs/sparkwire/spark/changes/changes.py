@@ -11,6 +11,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.columns import KEYS, KEYS_KNOWN, NEVER, ORDER, TOPIC
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes import databus_changes, json_changes
@@ -79,15 +80,16 @@ def _check_names(kept: StructType, new: StructType, case_sensitive: bool) -> Non
     of_input = {by_rule(name) for name in kept.names}
     for name in new.names:
         if by_rule(name) in of_input:
+            shown = printable(name)
             raise ValueError(
-                f"the table's column {name} has the name of a column of the input: rename that column, and pass its new name if "
+                f"the table's column {shown} has the name of a column of the input: rename that column, and pass its new name if "
                 f"it is the record's topic, partition, offset, key or headers, such as "
-                f'df.withColumnRenamed("{name}", "record_{name}")'
+                f'df.withColumnRenamed("{shown}", "record_{shown}")'
             )
     counts = Counter(map(by_rule, new.names))
     same = [name for name in new.names if counts[by_rule(name)] > 1]
     if same:
         raise ValueError(
-            f"the columns {' and '.join(same[:2])} of the table have one name for Spark: set spark.sql.caseSensitive to true, or "
+            f"the columns {printable(' and '.join(same[:2]))} of the table have one name for Spark: set spark.sql.caseSensitive to true, or "
             "name the columns to read with columns="
         )

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyspark.sql.functions as F
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.columns import UNAVAILABLE
 from sparkwire.changes.formats import DECLARED, Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import Plan, Records
@@ -131,7 +132,7 @@ def _no_columns(request: Request, survey: Survey) -> ValueError:
         return ValueError(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
     if survey.tables and not names:
         return unknown_table(request.table, survey.tables, "the messages")
-    return ValueError(f"no message declares the columns of the table {request.table}: pass columns")
+    return ValueError(f"no message declares the columns of the table {printable(request.table)}: pass columns")
 
 
 def _matches(name: str, table: Table) -> bool:
