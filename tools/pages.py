@@ -14,7 +14,7 @@ from sparkwire import errors
 from sparkwire.base.sqltype import sql_name
 from sparkwire.catalogue import FORMATS, SAMPLES
 from sparkwire.core.arguments import brief
-from sparkwire.core.function import FIRST_RELEASE, Format, Function
+from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import default_of
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka.cluster.tables import TABLES
@@ -30,8 +30,8 @@ def overview() -> str:
     parts = [
         "# Functions",
         "",
-        "You find every SQL function with its result. The view `sparkwire_functions` lists them in SQL: signature, meaning,",
-        "example and first version. Spark's own `DESCRIBE FUNCTION EXTENDED` prints `N/A` for every Python function.",
+        "You find every SQL function with its result. The view `sparkwire_functions` lists them in SQL: signature, meaning",
+        "and example. Spark's own `DESCRIBE FUNCTION EXTENDED` prints `N/A` for every Python function.",
         "",
         "The examples read the view `sparkwire_samples`. It has one row with [these bytes](samples.md).",
         "",
@@ -39,7 +39,7 @@ def overview() -> str:
     for format in FORMATS:
         parts += [f"## [{format.title}]({format.name}.md)", "", "| function | result |", "|---|---|"]
         parts += [
-            f"| [`{function.name}`]({format.name}.md#{function.name}) | {cell(_first_sentence(function.doc))} |"
+            f"| [`{function.name}`]({format.name}.md#{function.name}) | {cell(first_sentence(function.doc))} |"
             for function in format.functions
         ]
         parts += [""]
@@ -73,7 +73,7 @@ def functions(format: Format) -> str:
     for function in format.functions:
         parts += [f"## {function.name}", "", "```text", declaration(function), "```", "", *_paragraph(function.doc), ""]
         parts += [*_arguments(format, function), ""]
-        parts += [f"`{function.example_expression}` → `{function.example_result}`", "", *_releases(function)]
+        parts += [f"`{function.example_expression}` → `{function.example_result}`", ""]
         parts += _fields(function)
     return "\n".join(parts)
 
@@ -85,12 +85,6 @@ def _arguments(format: Format, function: Function) -> list[str]:
         for one in function.arguments
     ]
     return ["| argument | type | default | meaning |", "|---|---|---|---|", *rows]
-
-
-def _releases(function: Function) -> list[str]:
-    """The first release with a function, if it is not the first of all, and its deprecation, if any."""
-    deprecated = [f"**{function.deprecation}**", ""] if function.deprecation else []
-    return deprecated if function.since == FIRST_RELEASE else [*deprecated, f"Since {function.since}.", ""]
 
 
 def samples() -> str:
@@ -204,7 +198,8 @@ def _fields(function: Function) -> list[str]:
     return ["| field | type | meaning |", "|---|---|---|", *lines, ""]
 
 
-def _first_sentence(doc: str) -> str:
+def first_sentence(doc: str) -> str:
+    """The summary of a function."""
     head, stop, rest = doc.partition(". ")
     return head + "." if stop and rest[:1].isupper() else doc
 

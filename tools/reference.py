@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from sparkwire.catalogue import FORMATS
+from sparkwire.core.arguments import counted
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import Parameter, default_of, parameters
 from sparkwire.databus.files import databus_table, write_events
@@ -28,8 +29,8 @@ _COLUMN_FUNCTIONS = '''"""Every function as a column function, for DataFrame cod
 
     df.select(W.dbus_opcode("value"), W.dbus_sequence("value"))
 
-A column is named or given as a Column, a constant as a Python value. They need no registration. Generated from the catalogue by
-`make docs`.
+A column is named or given as a Column, a constant as a Python value. They need no registration. The pages of the functions
+(docs/functions) have the rules and an example of each. Generated from the catalogue by `make docs`.
 """
 
 from __future__ import annotations
@@ -48,22 +49,12 @@ def column_functions() -> str:
 
 def _column_function(format: Format, function: Function) -> str:
     taken = parameters(function)
-    lines = [function.doc, "", *([function.deprecation, ""] if function.deprecation else [])]
-    lines += ["Parameters", "----------"]
+    lines = [pages.first_sentence(function.doc), "", "Parameters", "----------"]
     for argument in function.arguments:
         default = "" if argument.required else f", {default_of(argument)} by default"
-        lines += [f"{argument.name} : {argument.declared_type}{default}", f"    {format.meaning(argument)}"]
-    lines += ["", "Returns", "-------", function.returns]
+        lines += [f"{argument.name} : {counted(argument.declared_type)}{default}", f"    {format.meaning(argument)}"]
+    lines += ["", "Returns", "-------", counted(function.returns)]
     lines += [f"    {name}: {doc}" for name, doc in function.field_docs.items()]
-    call = ", ".join(_given(parameter) for parameter in taken if parameter.required)
-    lines += [
-        "",
-        "Examples",
-        "--------",
-        f">>> df.select(W.{function.name}({call}))",
-        "",
-        f"In SQL: {function.example}",
-    ]
     body = "\n".join(f"    {line}".rstrip() for line in lines).replace("\\", "\\\\").strip()
     given = ", ".join([repr(function.name), *(parameter.name for parameter in taken)])
     return f'''def {function.name}({", ".join(map(_declaration, taken))}) -> Column:
@@ -71,11 +62,6 @@ def _column_function(format: Format, function: Function) -> str:
     """
     return column_of({given})
 '''
-
-
-def _given(parameter: Parameter) -> str:
-    """The argument of a parameter in an example: the name of a column, or of a variable for one value."""
-    return parameter.name if parameter.literal else f'"{parameter.name}"'
 
 
 def native(format: Format) -> str:

@@ -10,6 +10,7 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.catalogue import FORMATS
+from sparkwire.core.arguments import counted
 from sparkwire.databus import layout
 from tests.support import ROOT, databus_cases
 from tests.support.arrow import ask
@@ -75,5 +76,27 @@ def test_a_case_of_each_version() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_shown_in_one_line(name: str) -> None:
     function = FUNCTIONS[name]
-    assert repr(function).startswith(f"<{function.signature}: ")
+    assert repr(function).startswith(f"<{function.name}({function.arguments[0].name} ")
     assert "\n" not in repr(function)
+    assert len(repr(function)) < 500
+
+
+def test_a_long_struct_is_shown_by_the_number_of_its_fields() -> None:
+    fields = FUNCTIONS["dbus_event"].return_type.num_fields
+    assert repr(FUNCTIONS["dbus_event"]).startswith(f"<dbus_event(event BINARY) -> STRUCT<{fields} fields>: ")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "expected"),
+    [
+        ("f(a BINARY) -> INT", "f(a BINARY) -> INT"),
+        ("f(a STRUCT<a INT>) -> MAP<STRING, INT>", "f(a STRUCT<a INT>) -> MAP<STRING, INT>"),
+        ("ARRAY<STRUCT<a INT, b INT, c INT, d INT, e INT, f INT, g MAP<INT, INT>>>", "ARRAY<STRUCT<7 fields>>"),
+        (
+            "f(x STRUCT<a STRUCT<a INT, b INT, c INT, d INT, e INT, f INT, g INT>>, y INT) -> STRUCT<a INT>",
+            "f(x STRUCT<a STRUCT<7 fields>>, y INT) -> STRUCT<a INT>",
+        ),
+    ],
+)
+def test_fields_are_counted(declaration: str, expected: str) -> None:
+    assert counted(declaration) == expected

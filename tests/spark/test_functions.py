@@ -58,7 +58,7 @@ def test_example(examples: dict[str, str | None], function: Function) -> None:
 
 def test_functions_view(spark: SparkSession) -> None:
     rows = spark.table("sparkwire_functions").collect()
-    described = [(f.name, f.signature, f.doc, f.example, f.since, None, None) for f in FUNCTIONS.values()]
+    described = [(f.name, f.signature, f.doc, f.example) for f in FUNCTIONS.values()]
     assert [tuple(row) for row in rows] == described
 
 

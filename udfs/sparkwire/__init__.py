@@ -57,8 +57,8 @@ def __dir__() -> list[str]:
 def register(spark: SparkSession, interface: Literal["arrow", "pandas"] | None = None) -> None:
     """Make every function available in the SQL of this session. You may call it more than once.
 
-    Also creates the views ``sparkwire_functions`` (name, signature, doc, example, since, deprecated, replaced_by) and
-    ``sparkwire_samples``, one row of sample bytes for the examples.
+    Also creates the views ``sparkwire_functions`` (name, signature, doc, example) and ``sparkwire_samples``,
+    one row of sample bytes for the examples.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@
 
     df.select(W.dbus_opcode("value"), W.dbus_sequence("value"))
 
-A column is named or given as a Column, a constant as a Python value. They need no registration. Generated from the catalogue by
-`make docs`.
+A column is named or given as a Column, a constant as a Python value. They need no registration. The pages of the functions
+(docs/functions) have the rules and an example of each. Generated from the catalogue by `make docs`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sparkwire.spark.column_functions import column_of
 
 
 def dbus_version(event: Column | str | bytes) -> Column:
-    """Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged.
+    """Version of the format: 0 (V1) or 2 (V2).
 
     Parameters
     ----------
@@ -26,18 +26,12 @@ def dbus_version(event: Column | str | bytes) -> Column:
     Returns
     -------
     TINYINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_version("event"))
-
-    In SQL: dbus_version(event) -> 0
     """
     return column_of('dbus_version', event)
 
 
 def dbus_byte_order(event: Column | str | bytes) -> Column:
-    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. The first of these that determines it counts: V2's magic word, a stored length that equals the size of the bytes, a header checksum that is right. The default is BIG_ENDIAN.
+    """BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version.
 
     Parameters
     ----------
@@ -47,12 +41,6 @@ def dbus_byte_order(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_byte_order("event"))
-
-    In SQL: dbus_byte_order(event) -> BIG_ENDIAN
     """
     return column_of('dbus_byte_order', event)
 
@@ -68,12 +56,6 @@ def dbus_header_crc(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_header_crc("event"))
-
-    In SQL: dbus_header_crc(event) -> 847328966
     """
     return column_of('dbus_header_crc', event)
 
@@ -89,12 +71,6 @@ def dbus_value_crc(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_value_crc("event"))
-
-    In SQL: dbus_value_crc(event) -> 4029829531
     """
     return column_of('dbus_value_crc', event)
 
@@ -110,12 +86,6 @@ def dbus_header_crc_computed(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_header_crc_computed("event"))
-
-    In SQL: dbus_header_crc_computed(event) -> 847328966
     """
     return column_of('dbus_header_crc_computed', event)
 
@@ -131,12 +101,6 @@ def dbus_value_crc_computed(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_value_crc_computed("event"))
-
-    In SQL: dbus_value_crc_computed(event) -> 4029829531
     """
     return column_of('dbus_value_crc_computed', event)
 
@@ -152,12 +116,6 @@ def dbus_header_crc_valid(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_header_crc_valid("event"))
-
-    In SQL: dbus_header_crc_valid(event) -> true
     """
     return column_of('dbus_header_crc_valid', event)
 
@@ -173,12 +131,6 @@ def dbus_value_crc_valid(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_value_crc_valid("event"))
-
-    In SQL: dbus_value_crc_valid(event) -> true
     """
     return column_of('dbus_value_crc_valid', event)
 
@@ -194,12 +146,6 @@ def dbus_length(event: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_length("event"))
-
-    In SQL: dbus_length(event) -> 66
     """
     return column_of('dbus_length', event)
 
@@ -215,12 +161,6 @@ def dbus_attributes(event: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_attributes("event"))
-
-    In SQL: dbus_attributes(event) -> 1
     """
     return column_of('dbus_attributes', event)
 
@@ -236,12 +176,6 @@ def dbus_opcode(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_opcode("event"))
-
-    In SQL: dbus_opcode(event) -> UPSERT
     """
     return column_of('dbus_opcode', event)
 
@@ -257,12 +191,6 @@ def dbus_is_trace(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_is_trace("event"))
-
-    In SQL: dbus_is_trace(event) -> false
     """
     return column_of('dbus_is_trace', event)
 
@@ -278,12 +206,6 @@ def dbus_is_replicated(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_is_replicated("event"))
-
-    In SQL: dbus_is_replicated(event) -> false
     """
     return column_of('dbus_is_replicated', event)
 
@@ -299,12 +221,6 @@ def dbus_key_type(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_type("event"))
-
-    In SQL: dbus_key_type(event_v2) -> SCHEMA
     """
     return column_of('dbus_key_type', event)
 
@@ -320,12 +236,6 @@ def dbus_is_end_of_period(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_is_end_of_period("event"))
-
-    In SQL: dbus_is_end_of_period(event) -> false
     """
     return column_of('dbus_is_end_of_period', event)
 
@@ -341,12 +251,6 @@ def dbus_sequence(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_sequence("event"))
-
-    In SQL: dbus_sequence(event) -> 77
     """
     return column_of('dbus_sequence', event)
 
@@ -362,12 +266,6 @@ def dbus_physical_partition_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     SMALLINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_physical_partition_id("event"))
-
-    In SQL: dbus_physical_partition_id(event) -> -1
     """
     return column_of('dbus_physical_partition_id', event)
 
@@ -383,18 +281,12 @@ def dbus_logical_partition_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     SMALLINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_logical_partition_id("event"))
-
-    In SQL: dbus_logical_partition_id(event) -> 3
     """
     return column_of('dbus_logical_partition_id', event)
 
 
 def dbus_timestamp_nanos(event: Column | str | bytes) -> Column:
-    """Creation time [ns since epoch]. Control events have Java's nanoTime instead.
+    """Creation time [ns since epoch].
 
     Parameters
     ----------
@@ -404,12 +296,6 @@ def dbus_timestamp_nanos(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_timestamp_nanos("event"))
-
-    In SQL: dbus_timestamp_nanos(event) -> 1400000000000000001
     """
     return column_of('dbus_timestamp_nanos', event)
 
@@ -425,12 +311,6 @@ def dbus_timestamp(event: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.dbus_timestamp("event"))
-
-    In SQL: unix_micros(dbus_timestamp(event)) -> 1400000000000000
     """
     return column_of('dbus_timestamp', event)
 
@@ -446,12 +326,6 @@ def dbus_src_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_src_id("event"))
-
-    In SQL: dbus_src_id(event) -> 40
     """
     return column_of('dbus_src_id', event)
 
@@ -467,12 +341,6 @@ def dbus_source_range(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_source_range("event"))
-
-    In SQL: dbus_source_range(event) -> DATA
     """
     return column_of('dbus_source_range', event)
 
@@ -488,18 +356,12 @@ def dbus_event_type(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_event_type("event"))
-
-    In SQL: dbus_event_type(event) -> DATA
     """
     return column_of('dbus_event_type', event)
 
 
 def dbus_schema_id(event: Column | str | bytes) -> Column:
-    """Id of the payload's schema, 16 bytes. V2: the payload part's digest, 16 or 4 bytes, NULL without a payload.
+    """Id of the payload's schema, 16 bytes.
 
     Parameters
     ----------
@@ -509,18 +371,12 @@ def dbus_schema_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_schema_id("event"))
-
-    In SQL: hex(dbus_schema_id(event)) -> 0102030405060708090A0B0C0D0E0F10
     """
     return column_of('dbus_schema_id', event)
 
 
 def dbus_schema_version(event: Column | str | bytes) -> Column:
-    """Version of the payload's schema. V1: the first two bytes of the schema id, as REPL_DBUS uses them.
+    """Version of the payload's schema.
 
     Parameters
     ----------
@@ -530,18 +386,12 @@ def dbus_schema_version(event: Column | str | bytes) -> Column:
     Returns
     -------
     SMALLINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_schema_version("event"))
-
-    In SQL: dbus_schema_version(event_v2) -> 1
     """
     return column_of('dbus_schema_version', event)
 
 
 def dbus_key(event: Column | str | bytes) -> Column:
-    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8. NULL if they are not UTF-8.
+    """The key as text: a LONG in decimal, BYTES and a SCHEMA key's data as UTF-8.
 
     Parameters
     ----------
@@ -551,12 +401,6 @@ def dbus_key(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key("event"))
-
-    In SQL: dbus_key(event) -> 5
     """
     return column_of('dbus_key', event)
 
@@ -572,12 +416,6 @@ def dbus_key_long(event: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_long("event"))
-
-    In SQL: dbus_key_long(event) -> 5
     """
     return column_of('dbus_key_long', event)
 
@@ -593,12 +431,6 @@ def dbus_key_bytes(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_bytes("event"))
-
-    In SQL: hex(dbus_key_bytes(event_v2)) -> A972D417
     """
     return column_of('dbus_key_bytes', event)
 
@@ -614,12 +446,6 @@ def dbus_value(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_value("event"))
-
-    In SQL: CAST(dbus_value(event) AS STRING) -> hello
     """
     return column_of('dbus_value', event)
 
@@ -635,12 +461,6 @@ def dbus_value_size(event: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_value_size("event"))
-
-    In SQL: dbus_value_size(event) -> 5
     """
     return column_of('dbus_value_size', event)
 
@@ -656,12 +476,6 @@ def dbus_metadata(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_metadata("event"))
-
-    In SQL: hex(dbus_metadata(event_v2)) -> 27
     """
     return column_of('dbus_metadata', event)
 
@@ -677,12 +491,6 @@ def dbus_metadata_schema_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_metadata_schema_id("event"))
-
-    In SQL: hex(dbus_metadata_schema_id(event_v2)) -> D2A55DFC
     """
     return column_of('dbus_metadata_schema_id', event)
 
@@ -698,12 +506,6 @@ def dbus_metadata_schema_version(event: Column | str | bytes) -> Column:
     Returns
     -------
     SMALLINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_metadata_schema_version("event"))
-
-    In SQL: dbus_metadata_schema_version(event_v2) -> 7
     """
     return column_of('dbus_metadata_schema_version', event)
 
@@ -719,12 +521,6 @@ def dbus_key_schema_id(event: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_schema_id("event"))
-
-    In SQL: hex(dbus_key_schema_id(event_v2)) -> 336BC592EC108633AE82DB910A5EEBCA
     """
     return column_of('dbus_key_schema_id', event)
 
@@ -740,12 +536,6 @@ def dbus_key_schema_version(event: Column | str | bytes) -> Column:
     Returns
     -------
     SMALLINT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_schema_version("event"))
-
-    In SQL: dbus_key_schema_version(event_v2) -> 3
     """
     return column_of('dbus_key_schema_version', event)
 
@@ -761,12 +551,6 @@ def dbus_status(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_status("event"))
-
-    In SQL: dbus_status(event) -> OK
     """
     return column_of('dbus_status', event)
 
@@ -782,12 +566,6 @@ def dbus_error(event: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_error("event"))
-
-    In SQL: dbus_error(substring(event, 1, 60)) -> TRUNCATED
     """
     return column_of('dbus_error', event)
 
@@ -803,12 +581,6 @@ def dbus_is_valid(event: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.dbus_is_valid("event"))
-
-    In SQL: dbus_is_valid(event) -> true
     """
     return column_of('dbus_is_valid', event)
 
@@ -823,7 +595,7 @@ def dbus_event(event: Column | str | bytes) -> Column:
 
     Returns
     -------
-    STRUCT<version TINYINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length INT, attributes INT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id SMALLINT, logical_partition_id SMALLINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id INT, source_range STRING, event_type STRING, schema_id BINARY, schema_version SMALLINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size INT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version SMALLINT, key_schema_id BINARY, key_schema_version SMALLINT, status STRING, error STRING, is_valid BOOLEAN>
+    STRUCT<38 fields>
         version: Version of the format: 0 (V1) or 2 (V2). Any other value is returned unchanged.
         byte_order: BIG_ENDIAN or LITTLE_ENDIAN, NULL for an unknown version. The first of these that determines it counts: V2's magic word, a stored length that equals the size of the bytes, a header checksum that is right. The default is BIG_ENDIAN.
         header_crc: The header's checksum, as stored.
@@ -862,18 +634,12 @@ def dbus_event(event: Column | str | bytes) -> Column:
         status: OK, PARTIAL (bytes are missing) or ERR, as in Databus's own scan, but stricter where that scan is unsafe.
         error: The first error in the order of the bytes; NULL for a valid event.
         is_valid: Whether the event has no error.
-
-    Examples
-    --------
-    >>> df.select(W.dbus_event("event"))
-
-    In SQL: dbus_event(event).sequence -> 77
     """
     return column_of('dbus_event', event)
 
 
 def dbus_events(stream: Column | str | bytes) -> Column:
-    """Splits concatenated events, V1 and V2 mixed. After corrupt bytes, it resumes at the next header with a valid checksum and returns the skipped bytes as one row. A truncated tail is the last row.
+    """Splits concatenated events, V1 and V2 mixed.
 
     Parameters
     ----------
@@ -887,18 +653,12 @@ def dbus_events(stream: Column | str | bytes) -> Column:
         event: The row's bytes: an event, a truncated event, or skipped bytes.
         status: OK, PARTIAL (bytes are missing) or ERR, as dbus_status.
         error: The first error, as dbus_error; NULL for a valid event.
-
-    Examples
-    --------
-    >>> df.select(W.dbus_events("stream"))
-
-    In SQL: transform(dbus_events(stream), e -> e.status) -> [OK, OK, ERR, OK]
     """
     return column_of('dbus_events', stream)
 
 
 def dbus_explain(event: Column | str | bytes) -> Column:
-    """Explains every byte of an event, in order: the field, its position and size [bytes], its value, and its error. Intended for inspecting a handful of events; it is slow.
+    """Explains every byte of an event, in order: the field, its position and size [bytes], its value, and its error.
 
     Parameters
     ----------
@@ -914,18 +674,12 @@ def dbus_explain(event: Column | str | bytes) -> Column:
         hex: The bytes themselves; NULL for very many.
         value: The value of the field as text, as the function of that name returns it.
         note: The error code, if any, and then the explanation of the field.
-
-    Examples
-    --------
-    >>> df.select(W.dbus_explain("event"))
-
-    In SQL: filter(dbus_explain(event), line -> line.field = 'sequence')[0].value -> 77
     """
     return column_of('dbus_explain', event)
 
 
 def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Column:
-    """The client, 0 to n - 1, to which Databus's key filter assigns the event: abs(key) % n. A text key that is a decimal number counts as this number, any other text as its Java hash code. NULL if the key cannot be read.
+    """The client, 0 to n - 1, to which Databus's key filter assigns the event: abs(key) % n.
 
     Parameters
     ----------
@@ -937,18 +691,12 @@ def dbus_key_partition(event: Column | str | bytes, n: Column | str | int) -> Co
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.dbus_key_partition("event", "n"))
-
-    In SQL: dbus_key_partition(event, 3) -> 2
     """
     return column_of('dbus_key_partition', event, n)
 
 
 def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -> Column:
-    """The JSON text that Databus writes for the event: the value is Base64 with encoding JSON, text with JSON_PLAIN_VALUE (also spelled JSON_PLAIN). NULL if a field of the text cannot be read.
+    """The JSON text that Databus writes for the event: the value is Base64 with encoding JSON, text with JSON_PLAIN_VALUE (also spelled JSON_PLAIN).
 
     Parameters
     ----------
@@ -960,18 +708,12 @@ def dbus_to_json(event: Column | str | bytes, encoding: Column | str = 'JSON') -
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.dbus_to_json("event"))
-
-    In SQL: get_json_object(dbus_to_json(event), '$.value') -> aGVsbG8=
     """
     return column_of('dbus_to_json', event, encoding)
 
 
 def dbus_from_json(json: Column | str) -> Column:
-    """Encodes a V1 event, big-endian, with both checksums, from Databus's JSON. It accepts either encoding of the value, and also keyBytes, opcode and isReplicated. NULL for any other text.
+    """Encodes a V1 event, big-endian, with both checksums, from Databus's JSON.
 
     Parameters
     ----------
@@ -981,39 +723,27 @@ def dbus_from_json(json: Column | str) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.dbus_from_json("json"))
-
-    In SQL: dbus_from_json(dbus_to_json(event)) = event -> true
     """
     return column_of('dbus_from_json', json)
 
 
 def to_dbus_event(event: Column | str) -> Column:
-    """Encodes an event from any of the fields of dbus_event: V1 or V2, in either byte order. It computes lengths and checksums. attributes takes precedence over the fields derived from it, schema_id over schema_version. Missing fields are 0, false or empty.
+    """Encodes an event from any of the fields of dbus_event: V1 or V2, in either byte order.
 
     Parameters
     ----------
-    event : STRUCT<version BIGINT, byte_order STRING, header_crc BIGINT, value_crc BIGINT, header_crc_computed BIGINT, value_crc_computed BIGINT, header_crc_valid BOOLEAN, value_crc_valid BOOLEAN, length BIGINT, attributes BIGINT, opcode STRING, is_trace BOOLEAN, is_replicated BOOLEAN, key_type STRING, is_end_of_period BOOLEAN, sequence BIGINT, physical_partition_id BIGINT, logical_partition_id BIGINT, timestamp_nanos BIGINT, timestamp TIMESTAMP, src_id BIGINT, source_range STRING, event_type STRING, schema_id BINARY, schema_version BIGINT, key STRING, key_long BIGINT, key_bytes BINARY, value BINARY, value_size BIGINT, metadata BINARY, metadata_schema_id BINARY, metadata_schema_version BIGINT, key_schema_id BINARY, key_schema_version BIGINT, status STRING, error STRING, is_valid BOOLEAN>
+    event : STRUCT<38 fields>
         The fields to write: any of the fields of `dbus_event`.
 
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.to_dbus_event("event"))
-
-    In SQL: to_dbus_event(dbus_event(event_v2)) = event_v2 -> true
     """
     return column_of('to_dbus_event', event)
 
 
 def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, max_batch_bytes: Column | int = 268435456, max_value_bytes: Column | int = 2147483648) -> Column:
-    """Every record of log bytes, decompressed if necessary, with control records. An unreadable batch or entry, or one with a wrong CRC, is one row with an error, its position [bytes] and its header's fields. verify_crc => false ignores wrong CRCs. max_batch_bytes limits the decompressed size of one batch. max_value_bytes limits that of all compressed batches of one value, counting 100 bytes and the content for each record [bytes]. Larger ones are TOO_LARGE.
+    """Every record of log bytes, decompressed if necessary, with control records.
 
     Parameters
     ----------
@@ -1028,7 +758,7 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
 
     Returns
     -------
-    ARRAY<STRUCT<offset BIGINT, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>, position INT, magic TINYINT, compression STRING, producer_id BIGINT, producer_epoch SMALLINT, sequence INT, partition_leader_epoch INT, is_transactional BOOLEAN, is_control BOOLEAN, control_type STRING, error STRING>>
+    ARRAY<STRUCT<18 fields>>
         offset: The record's offset; NULL for a row about bytes without a header or about one record of a batch.
         timestamp: When the producer created or the broker appended it; NULL in magic 0, if none is stored, and beyond Spark's range.
         timestamp_ms: The timestamp as stored [ms since epoch].
@@ -1047,18 +777,12 @@ def kafka_records(log: Column | str | bytes, verify_crc: Column | bool = True, m
         is_control: Whether it is a control record, such as the end of a transaction.
         control_type: ABORT, COMMIT, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS or UNKNOWN; NULL for other records.
         error: Why the batch or record is unreadable; NULL for a valid one.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_records("log"))
-
-    In SQL: transform(kafka_records(segment), r -> r.offset) -> [1132, 1267, 15]
     """
     return column_of('kafka_records', log, verify_crc, max_batch_bytes, max_value_bytes)
 
 
 def kafka_batches(log: Column | str | bytes) -> Column:
-    """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1. Position and size are in bytes, timestamps in ms since epoch. Truncated, zeroed or skipped bytes are one row without a size.
+    """The headers of log bytes, without decompressing: a row for each batch of magic 2 and each entry of magic 0 and 1.
 
     Parameters
     ----------
@@ -1067,7 +791,7 @@ def kafka_batches(log: Column | str | bytes) -> Column:
 
     Returns
     -------
-    ARRAY<STRUCT<position INT, size INT, base_offset BIGINT, last_offset BIGINT, magic TINYINT, crc BIGINT, crc_valid BOOLEAN, compression STRING, timestamp_type STRING, base_timestamp_ms BIGINT, max_timestamp_ms BIGINT, record_count INT, partition_leader_epoch INT, producer_id BIGINT, producer_epoch SMALLINT, base_sequence INT, last_sequence INT, is_transactional BOOLEAN, is_control BOOLEAN, delete_horizon_ms BIGINT, error STRING>>
+    ARRAY<STRUCT<21 fields>>
         position: Position of the entry in the log bytes [bytes].
         size: Size of the whole entry, including its offset and size field [bytes]; NULL for bytes that are not a credible entry.
         base_offset: Offset of the first record; NULL for a compressed message of magic 0 or 1, whose header does not have it.
@@ -1089,18 +813,12 @@ def kafka_batches(log: Column | str | bytes) -> Column:
         is_control: Whether it is a control batch, which a broker writes, for example at the end of a transaction.
         delete_horizon_ms: Time from which on compaction may remove the batch's tombstones; NULL if none is set [ms since epoch].
         error: Why the entry cannot be read; NULL for a valid entry.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_batches("log"))
-
-    In SQL: transform(kafka_batches(segment), b -> b.compression) -> [none, lz4, none]
     """
     return column_of('kafka_batches', log)
 
 
 def kafka_headers_map(headers: Column | str) -> Column:
-    """The headers of a record as a MAP. If a key repeats, its last value counts; map_from_entries fails on such headers.
+    """The headers of a record as a MAP.
 
     Parameters
     ----------
@@ -1110,12 +828,6 @@ def kafka_headers_map(headers: Column | str) -> Column:
     Returns
     -------
     MAP<STRING, BINARY>
-
-    Examples
-    --------
-    >>> df.select(W.kafka_headers_map("headers"))
-
-    In SQL: CAST(kafka_headers_map(array(named_struct('key', 'a', 'value', X'31'), named_struct('key', 'a', 'value', X'32')))['a'] AS STRING) -> 2
     """
     return column_of('kafka_headers_map', headers)
 
@@ -1131,12 +843,6 @@ def kafka_next_offset(log: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_next_offset("log"))
-
-    In SQL: kafka_next_offset(segment) -> 16
     """
     return column_of('kafka_next_offset', log)
 
@@ -1152,12 +858,6 @@ def kafka_valid_bytes(log: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_valid_bytes("log"))
-
-    In SQL: kafka_valid_bytes(segment) -> 281
     """
     return column_of('kafka_valid_bytes', log)
 
@@ -1177,12 +877,6 @@ def kafka_offset_index(file: Column | str | bytes, base_offset: Column | str | i
     ARRAY<STRUCT<offset BIGINT, position INT>>
         offset: The last offset of the batch that begins at position.
         position: Position of that batch in the segment [bytes].
-
-    Examples
-    --------
-    >>> df.select(W.kafka_offset_index("file", "base_offset"))
-
-    In SQL: transform(kafka_offset_index(offset_index, 100), e -> e.offset) -> [135, 165]
     """
     return column_of('kafka_offset_index', file, base_offset)
 
@@ -1202,12 +896,6 @@ def kafka_time_index(file: Column | str | bytes, base_offset: Column | str | int
     ARRAY<STRUCT<timestamp_ms BIGINT, offset BIGINT>>
         timestamp_ms: Largest timestamp so far [ms since epoch].
         offset: Offset of the batch with this timestamp.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_time_index("file", "base_offset"))
-
-    In SQL: transform(kafka_time_index(time_index, 100), e -> e.offset) -> [135, 162]
     """
     return column_of('kafka_time_index', file, base_offset)
 
@@ -1228,12 +916,6 @@ def kafka_txn_index(file: Column | str | bytes) -> Column:
         first_offset: First offset of the transaction.
         last_offset: Last offset of the transaction, that of its abort marker.
         last_stable_offset: The last stable offset at the abort: no transaction was open below it.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_txn_index("file"))
-
-    In SQL: transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> [11 0 15, 22 32 40]
     """
     return column_of('kafka_txn_index', file)
 
@@ -1248,7 +930,7 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
 
     Returns
     -------
-    ARRAY<STRUCT<producer_id BIGINT, producer_epoch SMALLINT, last_sequence INT, last_offset BIGINT, offset_delta INT, timestamp_ms BIGINT, coordinator_epoch INT, current_txn_first_offset BIGINT, error STRING>>
+    ARRAY<STRUCT<9 fields>>
         producer_id: Id of the producer.
         producer_epoch: Epoch of the producer.
         last_sequence: Sequence of the last record of the producer's last batch, -1 for none.
@@ -1258,18 +940,12 @@ def kafka_producer_snapshot(file: Column | str | bytes) -> Column:
         coordinator_epoch: Epoch of the coordinator that wrote the producer's last marker, -1 for none.
         current_txn_first_offset: First offset of the producer's open transaction.
         error: Error of the whole file, the same in all its rows; NULL for a valid file.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_producer_snapshot("file"))
-
-    In SQL: transform(kafka_producer_snapshot(producer_snapshot), p -> concat_ws(' ', p.producer_id, p.last_offset)) -> [1000 382, 1001 379]
     """
     return column_of('kafka_producer_snapshot', file)
 
 
 def kafka_leader_epochs(file: Column | str | bytes) -> Column:
-    """A leader-epoch-checkpoint file: the offset at which each leader's records begin. Corrupt lines are rows of NULLs. Use CAST(file AS BINARY) for a STRING.
+    """A leader-epoch-checkpoint file: the offset at which each leader's records begin.
 
     Parameters
     ----------
@@ -1281,18 +957,12 @@ def kafka_leader_epochs(file: Column | str | bytes) -> Column:
     ARRAY<STRUCT<epoch INT, start_offset BIGINT>>
         epoch: The leader's epoch.
         start_offset: Offset of the first record that the leader wrote.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_leader_epochs("file"))
-
-    In SQL: transform(kafka_leader_epochs(leader_epochs), e -> concat_ws(' ', e.epoch, e.start_offset)) -> [0 100, 1 109, 5 124]
     """
     return column_of('kafka_leader_epochs', file)
 
 
 def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP. Records of the newer group protocols are OTHER, with the key's version only. A tombstone (NULL value) has its key's fields.
+    """A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP.
 
     Parameters
     ----------
@@ -1303,7 +973,7 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
 
     Returns
     -------
-    STRUCT<kind STRING, version SMALLINT, group STRING, topic STRING, partition INT, offset BIGINT, leader_epoch INT, metadata STRING, commit_timestamp_ms BIGINT, expire_timestamp_ms BIGINT, protocol_type STRING, generation INT, protocol STRING, leader STRING, members INT, error STRING>
+    STRUCT<16 fields>
         kind: OFFSET, GROUP or OTHER, from the key.
         version: Version of the value; for OTHER, version of the key.
         group: The group's id.
@@ -1320,18 +990,12 @@ def kafka_group_record(key: Column | str | bytes, value: Column | str | bytes) -
         leader: The member that assigns partitions.
         members: Number of members of the group.
         error: Error of the key, else of the value; NULL if both are valid.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_group_record("key", "value"))
-
-    In SQL: kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset -> 42
     """
     return column_of('kafka_group_record', key, value)
 
 
 def kafka_transaction_record(key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its transaction writes. A tombstone (NULL value) has the field of its key.
+    """A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its transaction writes.
 
     Parameters
     ----------
@@ -1342,7 +1006,7 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
 
     Returns
     -------
-    STRUCT<version SMALLINT, transactional_id STRING, producer_id BIGINT, producer_epoch SMALLINT, timeout_ms INT, state STRING, partitions ARRAY<STRUCT<topic STRING, partition INT>>, last_update_timestamp_ms BIGINT, start_timestamp_ms BIGINT, error STRING>
+    STRUCT<10 fields>
         version: Version of the value.
         transactional_id: The producer's transactional id.
         producer_id: Producer id of the transactional id.
@@ -1353,18 +1017,12 @@ def kafka_transaction_record(key: Column | str | bytes, value: Column | str | by
         last_update_timestamp_ms: Time of the last change of the state [ms since epoch].
         start_timestamp_ms: Start time of the transaction [ms since epoch].
         error: Error of the key, else of the value; NULL if both are valid.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_transaction_record("key", "value"))
-
-    In SQL: kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1
     """
     return column_of('kafka_transaction_record', key, value)
 
 
 def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value: Column | str | bytes) -> Column:
-    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4. Also the offset syncs, checkpoints and heartbeats of MirrorMaker 2. An unknown message or version returns an error. NULL if no argument identifies a message.
+    """A record of __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata or __remote_log_metadata: key and value as the JSON that Kafka's own dump prints, in every version from Kafka 2.0 to 4.4.
 
     Parameters
     ----------
@@ -1383,18 +1041,12 @@ def kafka_internal_record(topic: Column | str, key: Column | str | bytes, value:
         key: The key as JSON.
         value: The value as JSON; NULL for a tombstone.
         error: The error of the key, else of the value. BAD_MAGIC is a message or version that no release of Kafka has, BAD_FIELD any other topic.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_internal_record("topic", "key", "value"))
-
-    In SQL: kafka_internal_record('__cluster_metadata', NULL, X'010c00116d657461646174612e76657273696f6e001300').value -> {"name":"metadata.version","featureLevel":19}
     """
     return column_of('kafka_internal_record', topic, key, value)
 
 
 def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -> Column:
-    """The first entry whose last offset is at least the target: this offset and the position of the entry [bytes]. NULL if there is none. It verifies no checksums.
+    """The first entry whose last offset is at least the target: this offset and the position of the entry [bytes].
 
     Parameters
     ----------
@@ -1408,18 +1060,12 @@ def kafka_search_offset(log: Column | str | bytes, target: Column | str | int) -
     STRUCT<offset BIGINT, position INT>
         offset: The entry's last offset.
         position: Position of the entry [bytes].
-
-    Examples
-    --------
-    >>> df.select(W.kafka_search_offset("log", "target"))
-
-    In SQL: kafka_search_offset(segment, 1200).position -> 43
     """
     return column_of('kafka_search_offset', log, target)
 
 
 def kafka_explain(log: Column | str | bytes) -> Column:
-    """Explains log bytes: a row for each field in order, with position and size [bytes], value and error. The records of a compressed batch follow its payload, marked as decompressed, with positions in the decompressed payload. Intended for inspecting a handful of batches; it is slow.
+    """Explains log bytes: a row for each field in order, with position and size [bytes], value and error.
 
     Parameters
     ----------
@@ -1435,12 +1081,6 @@ def kafka_explain(log: Column | str | bytes) -> Column:
         hex: The bytes themselves; NULL for very many.
         value: The value of the field as text, as the function of that name returns it.
         note: The error code, if any, and then the explanation of the field.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_explain("log"))
-
-    In SQL: filter(kafka_explain(segment), line -> line.field = 'batch[1].record_count')[0].value -> 1
     """
     return column_of('kafka_explain', log)
 
@@ -1456,12 +1096,6 @@ def kafka_crc(message: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_crc("message"))
-
-    In SQL: kafka_crc(message) -> 3925109172
     """
     return column_of('kafka_crc', message)
 
@@ -1477,12 +1111,6 @@ def kafka_crc_computed(message: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_crc_computed("message"))
-
-    In SQL: kafka_crc_computed(message) = kafka_crc(message) -> true
     """
     return column_of('kafka_crc_computed', message)
 
@@ -1498,18 +1126,12 @@ def kafka_crc_valid(message: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.kafka_crc_valid("message"))
-
-    In SQL: kafka_crc_valid(message) -> true
     """
     return column_of('kafka_crc_valid', message)
 
 
 def kafka_magic(message: Column | str | bytes) -> Column:
-    """Version of the format: 0 or 1. Any other value is returned unchanged.
+    """Version of the format: 0 or 1.
 
     Parameters
     ----------
@@ -1519,12 +1141,6 @@ def kafka_magic(message: Column | str | bytes) -> Column:
     Returns
     -------
     TINYINT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_magic("message"))
-
-    In SQL: kafka_magic(message) -> 1
     """
     return column_of('kafka_magic', message)
 
@@ -1540,12 +1156,6 @@ def kafka_attributes(message: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_attributes("message"))
-
-    In SQL: kafka_attributes(message) -> 0
     """
     return column_of('kafka_attributes', message)
 
@@ -1561,12 +1171,6 @@ def kafka_compression(message: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.kafka_compression("message"))
-
-    In SQL: kafka_compression(message) -> none
     """
     return column_of('kafka_compression', message)
 
@@ -1582,12 +1186,6 @@ def kafka_timestamp(message: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.kafka_timestamp("message"))
-
-    In SQL: kafka_timestamp(message) -> 2020-09-13 12:26:40.351
     """
     return column_of('kafka_timestamp', message)
 
@@ -1603,12 +1201,6 @@ def kafka_timestamp_ms(message: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_timestamp_ms("message"))
-
-    In SQL: kafka_timestamp_ms(message) -> 1600000000351
     """
     return column_of('kafka_timestamp_ms', message)
 
@@ -1624,12 +1216,6 @@ def kafka_timestamp_type(message: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.kafka_timestamp_type("message"))
-
-    In SQL: kafka_timestamp_type(message) -> CreateTime
     """
     return column_of('kafka_timestamp_type', message)
 
@@ -1645,12 +1231,6 @@ def kafka_key(message: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.kafka_key("message"))
-
-    In SQL: CAST(kafka_key(message) AS STRING) -> key-00043
     """
     return column_of('kafka_key', message)
 
@@ -1666,18 +1246,12 @@ def kafka_key_size(message: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_key_size("message"))
-
-    In SQL: kafka_key_size(message) -> 9
     """
     return column_of('kafka_key_size', message)
 
 
 def kafka_value(message: Column | str | bytes) -> Column:
-    """The value; NULL for a null value (tombstone). The value of a compressed message is a compressed message set.
+    """The value; NULL for a null value (tombstone).
 
     Parameters
     ----------
@@ -1687,12 +1261,6 @@ def kafka_value(message: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.kafka_value("message"))
-
-    In SQL: get_json_object(CAST(kafka_value(message) AS STRING), '$.user') -> alice
     """
     return column_of('kafka_value', message)
 
@@ -1708,18 +1276,12 @@ def kafka_value_size(message: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.kafka_value_size("message"))
-
-    In SQL: kafka_value_size(message) -> 64
     """
     return column_of('kafka_value_size', message)
 
 
 def kafka_error(message: Column | str | bytes) -> Column:
-    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC. NULL for a valid message.
+    """Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC.
 
     Parameters
     ----------
@@ -1729,12 +1291,6 @@ def kafka_error(message: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.kafka_error("message"))
-
-    In SQL: kafka_error(substring(message, 1, 20)) -> TRUNCATED
     """
     return column_of('kafka_error', message)
 
@@ -1750,12 +1306,6 @@ def kafka_is_valid(message: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.kafka_is_valid("message"))
-
-    In SQL: kafka_is_valid(message) -> true
     """
     return column_of('kafka_is_valid', message)
 
@@ -1770,7 +1320,7 @@ def kafka_message(message: Column | str | bytes) -> Column:
 
     Returns
     -------
-    STRUCT<crc BIGINT, crc_computed BIGINT, crc_valid BOOLEAN, magic TINYINT, attributes INT, compression STRING, timestamp TIMESTAMP, timestamp_ms BIGINT, timestamp_type STRING, key BINARY, key_size INT, value BINARY, value_size INT, error STRING, is_valid BOOLEAN>
+    STRUCT<15 fields>
         crc: The message's CRC-32, as stored.
         crc_computed: The CRC-32, computed over the bytes that exist.
         crc_valid: Whether the stored and the computed CRC-32 are equal; NULL if bytes are missing.
@@ -1786,18 +1336,12 @@ def kafka_message(message: Column | str | bytes) -> Column:
         value_size: The value's size as stored, -1 for null [bytes].
         error: Why the message cannot be read: TRUNCATED, BAD_MAGIC (also for a record batch), BAD_LENGTH (a size beyond bytes that are complete by their checksum), CRC_MISMATCH, UNKNOWN_CODEC. NULL for a valid message.
         is_valid: Whether kafka_error is NULL.
-
-    Examples
-    --------
-    >>> df.select(W.kafka_message("message"))
-
-    In SQL: kafka_message(message).key_size -> 9
     """
     return column_of('kafka_message', message)
 
 
 def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, timestamp_ms: Column | str | int | None = None, magic: Column | str | int | None = None) -> Column:
-    """One message of magic 0 or 1 with its CRC. The default is 1, or 0 without a timestamp [ms since epoch]. A NULL key is a null key, a NULL value a tombstone. In magic 1, a NULL timestamp is -1; magic 0 has none.
+    """One message of magic 0 or 1 with its CRC.
 
     Parameters
     ----------
@@ -1813,18 +1357,12 @@ def to_kafka_message(key: Column | str | bytes, value: Column | str | bytes, tim
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.to_kafka_message("key", "value"))
-
-    In SQL: CAST(kafka_value(to_kafka_message(kafka_key(message), X'686921', 1600000000351)) AS STRING) -> hi!
     """
     return column_of('to_kafka_message', key, value, timestamp_ms, magic)
 
 
 def to_kafka_records(records: Column | str, base_offset: Column | str | int, compression: Column | str, magic: Column | str | int, leader_epoch: Column | str | int | None = None, timestamp_type: Column | str | None = None) -> Column:
-    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records. It numbers them from base_offset on; records with an offset keep it, in ascending order. compression is none, gzip, snappy or lz4, for magic 2 none, gzip, snappy, lz4 or zstd, in upper or lower case. You may leave fields out. A NULL timestamp [ms since epoch] is -1; magic 0 has none. Only magic 2 has headers. timestamp_type LogAppendTime gives all records the latest of their timestamps. No records give no bytes.
+    """Log bytes: a record batch (magic 2) or a message set (0, 1) of these records.
 
     Parameters
     ----------
@@ -1844,12 +1382,6 @@ def to_kafka_records(records: Column | str, base_offset: Column | str | int, com
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.to_kafka_records("records", "base_offset", compression, "magic"))
-
-    In SQL: transform(kafka_records(to_kafka_records(array(named_struct('value', X'6131'), named_struct('value', X'6232')), 100, 'zstd', 2)), r -> concat_ws(' ', r.offset, CAST(r.value AS STRING))) -> [100 a1, 101 b2]
     """
     return column_of('to_kafka_records', records, base_offset, compression, magic, leader_epoch, timestamp_type)
 
@@ -1865,18 +1397,12 @@ def datahub_op(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_op("blob"))
-
-    In SQL: datahub_op(blob) -> UPDATE_AFTER
     """
     return column_of('datahub_op', blob)
 
 
 def datahub_operation(blob: Column | str | bytes) -> Column:
-    """Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT. NULL for an unknown op.
+    """Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT.
 
     Parameters
     ----------
@@ -1886,18 +1412,12 @@ def datahub_operation(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_operation("blob"))
-
-    In SQL: datahub_operation(blob) -> UPDATE_AFTER
     """
     return column_of('datahub_operation', blob)
 
 
 def datahub_sequence_id(blob: Column | str | bytes) -> Column:
-    """payload.sequenceId with all its digits, quoted or not in the JSON. Both halves of an update have the same.
+    """payload.sequenceId with all its digits, quoted or not in the JSON.
 
     Parameters
     ----------
@@ -1907,12 +1427,6 @@ def datahub_sequence_id(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_sequence_id("blob"))
-
-    In SQL: datahub_sequence_id(blob) -> 1605339516000000005
     """
     return column_of('datahub_sequence_id', blob)
 
@@ -1928,12 +1442,6 @@ def datahub_event_time(blob: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.datahub_event_time("blob"))
-
-    In SQL: datahub_event_time(blob) -> 2020-11-14 07:45:34
     """
     return column_of('datahub_event_time', blob)
 
@@ -1949,12 +1457,6 @@ def datahub_event_time_ms(blob: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.datahub_event_time_ms("blob"))
-
-    In SQL: datahub_event_time_ms(blob) -> 1605339934000
     """
     return column_of('datahub_event_time_ms', blob)
 
@@ -1970,12 +1472,6 @@ def datahub_system_time(blob: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.datahub_system_time("blob"))
-
-    In SQL: datahub_system_time(blob) -> 2020-11-14 07:45:34.951
     """
     return column_of('datahub_system_time', blob)
 
@@ -1991,12 +1487,6 @@ def datahub_system_time_ms(blob: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.datahub_system_time_ms("blob"))
-
-    In SQL: datahub_system_time_ms(blob) -> 1605339934951
     """
     return column_of('datahub_system_time_ms', blob)
 
@@ -2012,12 +1502,6 @@ def datahub_checkpoint_time(blob: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.datahub_checkpoint_time("blob"))
-
-    In SQL: datahub_checkpoint_time(blob) -> 2020-11-14 07:45:34
     """
     return column_of('datahub_checkpoint_time', blob)
 
@@ -2033,12 +1517,6 @@ def datahub_checkpoint_time_ms(blob: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.datahub_checkpoint_time_ms("blob"))
-
-    In SQL: datahub_checkpoint_time_ms(blob) -> 1605339934000
     """
     return column_of('datahub_checkpoint_time_ms', blob)
 
@@ -2054,12 +1532,6 @@ def datahub_db_type(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_db_type("blob"))
-
-    In SQL: datahub_db_type(blob) -> MySQL
     """
     return column_of('datahub_db_type', blob)
 
@@ -2075,12 +1547,6 @@ def datahub_db_version(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_db_version("blob"))
-
-    In SQL: datahub_db_version(blob) -> NULL
     """
     return column_of('datahub_db_version', blob)
 
@@ -2096,12 +1562,6 @@ def datahub_database(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_database("blob"))
-
-    In SQL: datahub_database(blob) -> example_db
     """
     return column_of('datahub_database', blob)
 
@@ -2117,12 +1577,6 @@ def datahub_schema_name(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_schema_name("blob"))
-
-    In SQL: datahub_schema_name(blob) -> NULL
     """
     return column_of('datahub_schema_name', blob)
 
@@ -2138,12 +1592,6 @@ def datahub_table(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_table("blob"))
-
-    In SQL: datahub_table(blob) -> example_table_pk
     """
     return column_of('datahub_table', blob)
 
@@ -2159,18 +1607,12 @@ def datahub_primary_key(blob: Column | str | bytes) -> Column:
     Returns
     -------
     ARRAY<STRING>
-
-    Examples
-    --------
-    >>> df.select(W.datahub_primary_key("blob"))
-
-    In SQL: datahub_primary_key(blob) -> [id, name]
     """
     return column_of('datahub_primary_key', blob)
 
 
 def datahub_columns(blob: Column | str | bytes) -> Column:
-    """Names and types of the table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES. NULL for an item that is not an object.
+    """Names and types of the table's columns: LONG, DOUBLE, BOOLEAN, STRING, DATE or BYTES.
 
     Parameters
     ----------
@@ -2180,18 +1622,12 @@ def datahub_columns(blob: Column | str | bytes) -> Column:
     Returns
     -------
     ARRAY<STRUCT<name STRING, type STRING>>
-
-    Examples
-    --------
-    >>> df.select(W.datahub_columns("blob"))
-
-    In SQL: datahub_columns(blob) -> [{id, LONG}, {name, STRING}, {comment, STRING}]
     """
     return column_of('datahub_columns', blob)
 
 
 def datahub_before(blob: Column | str | bytes) -> Column:
-    """The row before the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
+    """The row before the change as JSON text, as written, for from_json and parse_json.
 
     Parameters
     ----------
@@ -2201,18 +1637,12 @@ def datahub_before(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_before("blob"))
-
-    In SQL: datahub_before(blob_delete) -> { "name": "joe", "comment": "com1", "id": 1 }
     """
     return column_of('datahub_before', blob)
 
 
 def datahub_after(blob: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, as written, for from_json and parse_json. If a column repeats, only its last value remains.
+    """The row after the change as JSON text, as written, for from_json and parse_json.
 
     Parameters
     ----------
@@ -2222,18 +1652,12 @@ def datahub_after(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_after("blob"))
-
-    In SQL: datahub_after(blob) -> { "name": "joe", "comment": "com1", "id": 1 }
     """
     return column_of('datahub_after', blob)
 
 
 def datahub_before_map(blob: Column | str | bytes) -> Column:
-    """The row before the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
+    """The row before the change, with values as text: numbers as written, BYTES in Base64, null as NULL.
 
     Parameters
     ----------
@@ -2243,18 +1667,12 @@ def datahub_before_map(blob: Column | str | bytes) -> Column:
     Returns
     -------
     MAP<STRING, STRING>
-
-    Examples
-    --------
-    >>> df.select(W.datahub_before_map("blob"))
-
-    In SQL: datahub_before_map(blob_delete)['id'] -> 1
     """
     return column_of('datahub_before_map', blob)
 
 
 def datahub_after_map(blob: Column | str | bytes) -> Column:
-    """The row after the change, with values as text: numbers as written, BYTES in Base64, null as NULL. A DATE is yyyy-MM-ddTHH:mm:ss.SSSZ, or as written outside the years 1 to 9999.
+    """The row after the change, with values as text: numbers as written, BYTES in Base64, null as NULL.
 
     Parameters
     ----------
@@ -2264,12 +1682,6 @@ def datahub_after_map(blob: Column | str | bytes) -> Column:
     Returns
     -------
     MAP<STRING, STRING>
-
-    Examples
-    --------
-    >>> df.select(W.datahub_after_map("blob"))
-
-    In SQL: datahub_after_map(blob)['id'] -> 1
     """
     return column_of('datahub_after_map', blob)
 
@@ -2285,12 +1697,6 @@ def datahub_ddl_text(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_ddl_text("blob"))
-
-    In SQL: datahub_ddl_text(blob_ddl) -> alter table example_table_nopk add column holo text
     """
     return column_of('datahub_ddl_text', blob)
 
@@ -2306,12 +1712,6 @@ def datahub_ddl_meta(blob: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.datahub_ddl_meta("blob"))
-
-    In SQL: hex(datahub_ddl_meta(blob_ddl)) -> ACED00057372
     """
     return column_of('datahub_ddl_meta', blob)
 
@@ -2327,18 +1727,12 @@ def datahub_version(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_version("blob"))
-
-    In SQL: datahub_version(blob) -> 0.0.1
     """
     return column_of('datahub_version', blob)
 
 
 def datahub_error(blob: Column | str | bytes) -> Column:
-    """The first error of the message, in this order. BAD_JSON; op: MISSING_FIELD or UNKNOWN_OPCODE; eventTime: MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs: MISSING_FIELD or BAD_FIELD. NULL for a valid message.
+    """The first error of the message, in this order.
 
     Parameters
     ----------
@@ -2348,12 +1742,6 @@ def datahub_error(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_error("blob"))
-
-    In SQL: datahub_error(blob) -> NULL
     """
     return column_of('datahub_error', blob)
 
@@ -2369,12 +1757,6 @@ def datahub_is_valid(blob: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.datahub_is_valid("blob"))
-
-    In SQL: datahub_is_valid(blob) -> true
     """
     return column_of('datahub_is_valid', blob)
 
@@ -2389,7 +1771,7 @@ def datahub_change(blob: Column | str | bytes) -> Column:
 
     Returns
     -------
-    STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
+    STRUCT<25 fields>
         op: payload.op, as written.
         operation: Kind of operation: INSERT, UPDATE_BEFORE, UPDATE_AFTER (also for UPDATE), DELETE, TRANSACTION, DDL or HEARTBEAT. NULL for an unknown op.
         sequence_id: payload.sequenceId with all its digits, quoted or not in the JSON. Both halves of an update have the same.
@@ -2415,18 +1797,12 @@ def datahub_change(blob: Column | str | bytes) -> Column:
         version: Version of the format, as written; any is valid.
         error: The first error of the message, in this order. BAD_JSON; op: MISSING_FIELD or UNKNOWN_OPCODE; eventTime: MISSING_FIELD or BAD_FIELD (not an integer); the image that the op needs: MISSING_FIELD or BAD_FIELD. NULL for a valid message.
         is_valid: Whether datahub_error is NULL.
-
-    Examples
-    --------
-    >>> df.select(W.datahub_change("blob"))
-
-    In SQL: datahub_change(blob).operation -> UPDATE_AFTER
     """
     return column_of('datahub_change', blob)
 
 
 def datahub_tuple(blob: Column | str | bytes) -> Column:
-    """The metadata columns of this message in a TUPLE topic. NULL for a message that such a topic cannot carry.
+    """The metadata columns of this message in a TUPLE topic.
 
     Parameters
     ----------
@@ -2442,18 +1818,12 @@ def datahub_tuple(blob: Column | str | bytes) -> Column:
         _source_table_: The table's name without database and schema.
         _before_image_: Y if this is the row before the change, else N.
         _after_image_: Y if this is the row after the change, else N.
-
-    Examples
-    --------
-    >>> df.select(W.datahub_tuple("blob"))
-
-    In SQL: datahub_tuple(blob) -> {1605339516000000005, U, 1605339934000, example_table_pk, N, Y}
     """
     return column_of('datahub_tuple', blob)
 
 
 def datahub_shard_key(blob: Column | str | bytes) -> Column:
-    """The sharding key: the primary key's values as a JSON array, from the after image, else from the before image. Without a key or an image, it is the table's name.
+    """The sharding key: the primary key's values as a JSON array, from the after image, else from the before image.
 
     Parameters
     ----------
@@ -2463,12 +1833,6 @@ def datahub_shard_key(blob: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.datahub_shard_key("blob"))
-
-    In SQL: datahub_shard_key(blob) -> [1,"joe"]
     """
     return column_of('datahub_shard_key', blob)
 
@@ -2478,18 +1842,12 @@ def to_datahub_blob(change: Column | str) -> Column:
 
     Parameters
     ----------
-    change : STRUCT<op STRING, operation STRING, sequence_id STRING, event_time TIMESTAMP, event_time_ms BIGINT, system_time TIMESTAMP, system_time_ms BIGINT, checkpoint_time TIMESTAMP, checkpoint_time_ms BIGINT, db_type STRING, db_version STRING, database STRING, schema_name STRING, table STRING, primary_key ARRAY<STRING>, columns ARRAY<STRUCT<name STRING, type STRING>>, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, ddl_text STRING, ddl_meta BINARY, version STRING, error STRING, is_valid BOOLEAN>
+    change : STRUCT<25 fields>
         The fields to write: any of the fields of `datahub_change`.
 
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.to_datahub_blob("change"))
-
-    In SQL: CAST(to_datahub_blob(named_struct('op', 'DELETE', 'event_time_ms', 1605339937000)) AS STRING) -> {"schema":{},"payload":{"op":"DELETE","timestamp":{"eventTime":1605339937000}}}
     """
     return column_of('to_datahub_blob', change)
 
@@ -2505,18 +1863,12 @@ def debezium_op(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_op("value"))
-
-    In SQL: debezium_op(debezium) -> u
     """
     return column_of('debezium_op', value)
 
 
 def debezium_operation(value: Column | str | bytes) -> Column:
-    """The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL. NULL for an unknown op and for a tombstone.
+    """The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL.
 
     Parameters
     ----------
@@ -2526,12 +1878,6 @@ def debezium_operation(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_operation("value"))
-
-    In SQL: debezium_operation(debezium) -> UPDATE
     """
     return column_of('debezium_operation', value)
 
@@ -2547,12 +1893,6 @@ def debezium_connector(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_connector("value"))
-
-    In SQL: debezium_connector(debezium) -> postgresql
     """
     return column_of('debezium_connector', value)
 
@@ -2568,12 +1908,6 @@ def debezium_database(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_database("value"))
-
-    In SQL: debezium_database(debezium) -> shop
     """
     return column_of('debezium_database', value)
 
@@ -2589,12 +1923,6 @@ def debezium_schema_name(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_schema_name("value"))
-
-    In SQL: debezium_schema_name(debezium) -> public
     """
     return column_of('debezium_schema_name', value)
 
@@ -2610,12 +1938,6 @@ def debezium_table(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_table("value"))
-
-    In SQL: debezium_table(debezium) -> orders
     """
     return column_of('debezium_table', value)
 
@@ -2631,18 +1953,12 @@ def debezium_snapshot(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_snapshot("value"))
-
-    In SQL: debezium_snapshot(debezium) -> false
     """
     return column_of('debezium_snapshot', value)
 
 
 def debezium_before(value: Column | str | bytes) -> Column:
-    """The row before the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. PostgreSQL fills unknown values with 0, "" and defaults, without a mark. For a flattened delete, the row.
+    """The row before the change as JSON text, for from_json and parse_json.
 
     Parameters
     ----------
@@ -2652,18 +1968,12 @@ def debezium_before(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_before("value"))
-
-    In SQL: debezium_before(debezium) -> {"id":7,"note":"new"}
     """
     return column_of('debezium_before', value)
 
 
 def debezium_after(value: Column | str | bytes) -> Column:
-    """The row after the change as JSON text, for from_json and parse_json. The text is as written, but a repeated column has only its last value. For a flattened message, the row without added fields.
+    """The row after the change as JSON text, for from_json and parse_json.
 
     Parameters
     ----------
@@ -2673,12 +1983,6 @@ def debezium_after(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_after("value"))
-
-    In SQL: debezium_after(debezium) -> {"id":7,"note":"paid"}
     """
     return column_of('debezium_after', value)
 
@@ -2694,12 +1998,6 @@ def debezium_before_map(value: Column | str | bytes) -> Column:
     Returns
     -------
     MAP<STRING, STRING>
-
-    Examples
-    --------
-    >>> df.select(W.debezium_before_map("value"))
-
-    In SQL: debezium_before_map(debezium)['note'] -> new
     """
     return column_of('debezium_before_map', value)
 
@@ -2715,18 +2013,12 @@ def debezium_after_map(value: Column | str | bytes) -> Column:
     Returns
     -------
     MAP<STRING, STRING>
-
-    Examples
-    --------
-    >>> df.select(W.debezium_after_map("value"))
-
-    In SQL: debezium_after_map(debezium)['note'] -> paid
     """
     return column_of('debezium_after_map', value)
 
 
 def debezium_source(value: Column | str | bytes) -> Column:
-    """The complete `source` as JSON text: the connector's data about the origin of the change. NULL for a flattened message.
+    """The complete `source` as JSON text: the connector's data about the origin of the change.
 
     Parameters
     ----------
@@ -2736,12 +2028,6 @@ def debezium_source(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_source("value"))
-
-    In SQL: get_json_object(debezium_source(debezium), '$.lsn') -> 75862544
     """
     return column_of('debezium_source', value)
 
@@ -2757,12 +2043,6 @@ def debezium_event_time(value: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.debezium_event_time("value"))
-
-    In SQL: debezium_event_time(debezium) -> 2024-05-01 10:00:00.000125
     """
     return column_of('debezium_event_time', value)
 
@@ -2778,12 +2058,6 @@ def debezium_event_time_ms(value: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.debezium_event_time_ms("value"))
-
-    In SQL: debezium_event_time_ms(debezium) -> 1714557600000
     """
     return column_of('debezium_event_time_ms', value)
 
@@ -2799,12 +2073,6 @@ def debezium_processed_time(value: Column | str | bytes) -> Column:
     Returns
     -------
     TIMESTAMP
-
-    Examples
-    --------
-    >>> df.select(W.debezium_processed_time("value"))
-
-    In SQL: debezium_processed_time(debezium) -> 2024-05-01 10:00:00.25
     """
     return column_of('debezium_processed_time', value)
 
@@ -2820,12 +2088,6 @@ def debezium_processed_time_ms(value: Column | str | bytes) -> Column:
     Returns
     -------
     BIGINT
-
-    Examples
-    --------
-    >>> df.select(W.debezium_processed_time_ms("value"))
-
-    In SQL: debezium_processed_time_ms(debezium) -> 1714557600250
     """
     return column_of('debezium_processed_time_ms', value)
 
@@ -2841,18 +2103,12 @@ def debezium_transaction_id(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_transaction_id("value"))
-
-    In SQL: debezium_transaction_id(debezium) -> 571:75862544
     """
     return column_of('debezium_transaction_id', value)
 
 
 def debezium_columns(value: Column | str | bytes) -> Column:
-    """The table's columns in the embedded schema: Connect's types, and the names of semantic types. NULL without a schema.
+    """The table's columns in the embedded schema: Connect's types, and the names of semantic types.
 
     Parameters
     ----------
@@ -2862,18 +2118,12 @@ def debezium_columns(value: Column | str | bytes) -> Column:
     Returns
     -------
     ARRAY<STRUCT<name STRING, type STRING, logical STRING>>
-
-    Examples
-    --------
-    >>> df.select(W.debezium_columns("value"))
-
-    In SQL: debezium_columns(debezium_schemas)[1] -> {day, int32, io.debezium.time.Date}
     """
     return column_of('debezium_columns', value)
 
 
 def debezium_error(value: Column | str | bytes) -> Column:
-    """The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if there is none.
+    """The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD.
 
     Parameters
     ----------
@@ -2883,12 +2133,6 @@ def debezium_error(value: Column | str | bytes) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.debezium_error("value"))
-
-    In SQL: debezium_error(debezium) -> NULL
     """
     return column_of('debezium_error', value)
 
@@ -2904,12 +2148,6 @@ def debezium_is_valid(value: Column | str | bytes) -> Column:
     Returns
     -------
     BOOLEAN
-
-    Examples
-    --------
-    >>> df.select(W.debezium_is_valid("value"))
-
-    In SQL: debezium_is_valid(debezium) -> true
     """
     return column_of('debezium_is_valid', value)
 
@@ -2924,7 +2162,7 @@ def debezium_change(value: Column | str | bytes) -> Column:
 
     Returns
     -------
-    STRUCT<op STRING, operation STRING, connector STRING, database STRING, schema_name STRING, table STRING, snapshot STRING, before STRING, after STRING, before_map MAP<STRING, STRING>, after_map MAP<STRING, STRING>, source STRING, event_time TIMESTAMP, event_time_ms BIGINT, processed_time TIMESTAMP, processed_time_ms BIGINT, transaction_id STRING, columns ARRAY<STRUCT<name STRING, type STRING, logical STRING>>, error STRING, is_valid BOOLEAN>
+    STRUCT<20 fields>
         op: `op` as written: c, u, d, r, t or m; for a flattened message, `__op`.
         operation: The operation: INSERT, UPDATE, DELETE, READ (a row of a snapshot), TRUNCATE, MESSAGE (pg_logical_emit_message), UPSERT (a flattened message without an operation), TRANSACTION, HEARTBEAT or DDL. NULL for an unknown op and for a tombstone.
         connector: Name of the connector, such as postgresql.
@@ -2945,18 +2183,12 @@ def debezium_change(value: Column | str | bytes) -> Column:
         columns: The table's columns in the embedded schema: Connect's types, and the names of semantic types. NULL without a schema.
         error: The first error of the message, in this order: BAD_JSON; op MISSING_FIELD or UNKNOWN_OPCODE; source MISSING_FIELD or BAD_FIELD; its time BAD_FIELD (not an integer); the image that the op needs MISSING_FIELD or BAD_FIELD. NULL if there is none.
         is_valid: Whether debezium_error is NULL.
-
-    Examples
-    --------
-    >>> df.select(W.debezium_change("value"))
-
-    In SQL: debezium_change(debezium).operation -> UPDATE
     """
     return column_of('debezium_change', value)
 
 
 def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
-    """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text. NULL where it cannot be read.
+    """One Avro datum as plain JSON, by its schema: no tags for unions, bytes in Base64, logical types as text.
 
     Parameters
     ----------
@@ -2968,12 +2200,6 @@ def avro_json(value: Column | str | bytes, schema: Column | str) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.avro_json("value", schema))
-
-    In SQL: avro_json(avro_order, '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"},{"name":"note","type":"string"},{"name":"count","type":["null","int"]}]}') -> {"id":1002,"note":"hello","count":10}
     """
     return column_of('avro_json', value, schema)
 
@@ -2991,12 +2217,6 @@ def avro_error(value: Column | str | bytes, schema: Column | str) -> Column:
     Returns
     -------
     STRING
-
-    Examples
-    --------
-    >>> df.select(W.avro_error("value", schema))
-
-    In SQL: avro_error(substr(avro_order, 1, 4), '"string"') -> TRUNCATED
     """
     return column_of('avro_error', value, schema)
 
@@ -3012,12 +2232,6 @@ def registry_schema_id(message: Column | str | bytes) -> Column:
     Returns
     -------
     INT
-
-    Examples
-    --------
-    >>> df.select(W.registry_schema_id("message"))
-
-    In SQL: registry_schema_id(registry_message) -> 42
     """
     return column_of('registry_schema_id', message)
 
@@ -3033,11 +2247,5 @@ def registry_payload(message: Column | str | bytes) -> Column:
     Returns
     -------
     BINARY
-
-    Examples
-    --------
-    >>> df.select(W.registry_payload("message"))
-
-    In SQL: registry_payload(registry_message) = avro_order -> true
     """
     return column_of('registry_payload', message)

@@ -1,1 +1,1 @@
-"""The foundation: error codes, SQL types, tables of wire layouts, and deprecation."""
+"""The foundation: error codes, SQL types, and tables of wire layouts."""

@@ -23,6 +23,7 @@ _ARGUMENT = re.compile(r"(\w+) (.+?)( CONSTANT)?(?: = (.+))?", re.DOTALL)
 _LITERALS: Mapping[str, bool | None] = {"true": True, "false": False, "NULL": None}
 _BYTES_OR_TEXT = "BINARY | STRING"
 _SHOWN = 40  # maximum number of characters of a value in a message
+_FIELDS = 6  # maximum number of fields of a STRUCT that are listed
 
 
 class Argument(NamedTuple):
@@ -162,6 +163,21 @@ def brief(declaration: str) -> str:
     """An argument's declaration or type, without the fields of a STRUCT."""
     around, struct, _ = declaration.partition("STRUCT<")
     return around + "STRUCT" + ">" * around.count("<") if struct else declaration
+
+
+def counted(declaration: str) -> str:
+    """A declaration or type with the number of fields instead of the fields, for each STRUCT of more than ``_FIELDS``."""
+    before, struct, rest = declaration.partition("STRUCT<")
+    if not struct:
+        return declaration
+    depth = 1
+    for end, character in enumerate(rest):  # noqa: B007  # the bracket that closes the STRUCT
+        depth += (character == "<") - (character == ">")
+        if depth == 0:
+            break
+    fields = _split(rest[:end])
+    inner = f"{len(fields)} fields" if len(fields) > _FIELDS else ",".join(map(counted, fields))
+    return f"{before}STRUCT<{inner}{counted(rest[end:])}"
 
 
 def declared(arguments: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import pyarrow as pa
 
 from sparkwire.core.column import Identity, identity_of, struct
-from sparkwire.core.function import FIRST_RELEASE, Function
+from sparkwire.core.function import Function
 
 Scan = TypeVar("Scan")
 
@@ -142,7 +142,6 @@ def rows_function(
     scan: Callable[..., RowsScan],
     doc: str,
     example: str,
-    since: str = FIRST_RELEASE,
 ) -> Function:
     """Create the one-to-many function that returns a table's rows, ``ARRAY<STRUCT<...>>``.
 
@@ -155,7 +154,7 @@ def rows_function(
         return scanned.lists(struct(columns_of(scanned, table)))
 
     returns = f"ARRAY<{struct_type(table)}>"
-    return Function(f"{declaration} -> {returns}", doc, decode, example, field_docs=_docs(table), since=since)
+    return Function(f"{declaration} -> {returns}", doc, decode, example, field_docs=_docs(table))
 
 
 def _docs(table: Sequence[Column[Scan]]) -> dict[str, str]:

@@ -26,15 +26,13 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.deprecation import warn
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Layout
-from sparkwire.core.arguments import Argument, brief, column, constant, declared, kind, parse, same_length
+from sparkwire.core.arguments import Argument, brief, column, constant, counted, declared, kind, parse, same_length
 from sparkwire.core.coerce import plain_type
 from sparkwire.core.column import masked
 
-FIRST_RELEASE: Final = "0.1.0"
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)
 
 
@@ -61,12 +59,6 @@ class Function:
     literals
         Names of STRING columns that usually have one value, such as a codec. In DataFrame code, a Python text for such an
         argument is this value, not the name of a column.
-    since
-        The first release with this function.
-    deprecated
-        The first release in which it is deprecated and warns; empty if it is not deprecated.
-    replaced_by
-        The replacement of a deprecated function.
     """
 
     signature: str
@@ -76,13 +68,10 @@ class Function:
     called_on_null: bool = False
     field_docs: Mapping[str, str] = field(default_factory=dict)
     literals: tuple[str, ...] = ()
-    since: str = FIRST_RELEASE
-    deprecated: str = ""
-    replaced_by: str = ""
 
     def __repr__(self) -> str:
-        """One line: the signature and the first sentence of the doc."""
-        return f"<{self.signature}: {self.doc.partition('. ')[0].removesuffix('.')}>"
+        """One line: the signature, with the number of fields of a long STRUCT, and the first sentence of the doc."""
+        return f"<{counted(self.signature)}: {self.doc.partition('. ')[0].removesuffix('.')}>"
 
     @cached_property
     def _parts(self) -> tuple[str, tuple[Argument, ...], str]:
@@ -109,11 +98,6 @@ class Function:
     def return_type(self) -> pa.DataType:
         """The Arrow type of the result."""
         return arrow_type(self.returns)
-
-    @property
-    def deprecation(self) -> str:
-        """The warning of a deprecated function; empty for other functions."""
-        return f"{self.name} is deprecated since {self.deprecated}: use {self.replaced_by}" if self.deprecated else ""
 
     @property
     def example_expression(self) -> str:
@@ -147,8 +131,6 @@ class Function:
         MemoryError
             if memory runs out. This is no statement about the bytes.
         """
-        if self.deprecation:
-            warn(self.deprecation)
         plain = self._plain(args, named)
         if plain is not None:
             result = self.decoder(*args, **plain)

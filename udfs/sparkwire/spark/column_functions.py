@@ -7,7 +7,6 @@ from typing import Any
 import pyspark.sql.functions as F
 from pyspark.sql import Column
 
-from sparkwire.base.deprecation import warn
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.spark.udf import best_interface, udf
@@ -15,10 +14,7 @@ from sparkwire.spark.udf import best_interface, udf
 
 def column_of(name: str, *values: Any) -> Column:
     """Call a function over columns. Each argument is a column's name, a Column, or a Python value for a literal."""
-    function = FUNCTIONS[name]
-    if function.deprecation:
-        warn(function.deprecation, stacklevel=4)  # the caller of the function in sql_functions
-    taken = parameters(function)
+    taken = parameters(FUNCTIONS[name])
     # Pass all arguments up to the last one given, because UDFs in old versions of PySpark have no defaults.
     last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
     given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]

@@ -22,7 +22,7 @@ from sparkwire.kernels.cache import COMPILING, announcement, is_cold
 from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
 
 FUNCTIONS_VIEW = "sparkwire_functions"
-_DESCRIBED = ("name", "signature", "doc", "example", "since", "deprecated", "replaced_by")
+_DESCRIBED = ("name", "signature", "doc", "example")
 SAMPLES_VIEW = "sparkwire_samples"
 
 
@@ -96,7 +96,7 @@ def _register_sources(spark: SparkSession) -> None:
 
 def _described() -> str:
     """A query that returns the catalogue. It is one literal, because Spark parses hundreds of VALUES five times slower."""
-    rows = [{column: getattr(function, column) or None for column in _DESCRIBED} for function in FUNCTIONS.values()]
+    rows = [{column: getattr(function, column) for column in _DESCRIBED} for function in FUNCTIONS.values()]
     type = f"ARRAY<STRUCT<{', '.join(f'{column} STRING' for column in _DESCRIBED)}>>"
     return f"SELECT inline(from_json({sql_string(json.dumps(rows, ensure_ascii=False))}, '{type}'))"
 
