@@ -1,10 +1,12 @@
-# Everything sets itself up in .venv: `make demo`, `make test`, `make bench`, `make integration`, `make matrix`.
+# Two commands need nothing else: `make demo` and `make test`. They set themselves up in .venv, as all others do.
 # PYTHON is any Python from 3.11 on; Spark needs Java 17 or 21.
 
 PYTHON ?= python3
 ACTIONLINT ?= actionlint
 VENV := .venv
 BIN := $(VENV)/bin
+# What a user needs, and all that development needs beside it.
+DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 # A file's tests stay in one process: they share what is slow to make. A process that ends, as pytest lets it where a test
 # hangs, ends the run.
@@ -13,15 +15,25 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
+.PHONY: demo test lint types imports unit pages coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
 
-demo: $(READY) java
-	@$(BIN)/python sql/demo.py
+# The programs of README.md.
+demo: java $(DEMO_READY)
+	@$(BIN)/python sql/quickstart.py
 
+# The tests that need neither Spark nor processes, and the most important ones of the others; tests/targets.py names them.
 # Kernels are compiled while the other core checks types, so that no two processes of the tests compile the same one.
-test: $(READY) java
-	@$(MAKE) --no-print-directory --jobs=2 types kernels lint imports site
-	$(PYTEST)
+test: java $(READY)
+	@$(MAKE) --no-print-directory --jobs=2 types kernels lint imports
+	$(PYTEST) -m "unit or everyday"
+
+# The documentation: the site, code on the pages, notebooks, recipes, SQL examples.
+pages: $(READY) java site
+	$(PYTEST) -m "pages"
+
+# All others with Spark, and those that start processes.
+spark: $(READY) java
+	$(PYTEST) -m "spark"
 
 kernels: $(READY)
 	$(BIN)/python -m sparkwire warm
@@ -47,11 +59,11 @@ imports: $(READY)
 
 # Those that need neither Java nor processes of their own. The folders left out need Java, and some of their modules a newer
 # Spark than the oldest one.
-UNIT := --ignore=tests/spark --ignore=tests/docs -m "not jvm and not process"
+UNIT := --ignore=tests/spark --ignore=tests/docs -m "unit"
 unit: $(READY)
 	$(PYTEST) $(UNIT)
 
-# Which lines of the package they run. Kernels are compiled anew, with a mark for each statement and a check of each access.
+# Which lines of the package they run; no other test counts toward the floor in pyproject.toml. Kernels are compiled anew, with a mark for each statement and a check of each access.
 coverage: export SPARKWIRE_CHECKED := 1
 coverage: export SPARKWIRE_KERNEL_CACHE := off
 coverage: export PYTHONPATH := .
@@ -79,19 +91,18 @@ unit-newest: build/uv
 	build/uv/bin/uv pip install --quiet --python build/newest/bin/python --override build/newest.txt --editable '.[$(EXTRAS)]'
 	$(MAKE) unit READY= BIN=build/newest/bin
 
-# What development installs, to the last digit: commit what it writes.
+# What development and the demo install, to the last digit: commit what it writes.
 lock: build/uv
 	build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 		$(USERS:%=--extra %) --extra dev --extra ready --custom-compile-command 'make lock' \
 		--output-file requirements-dev.txt pyproject.toml
+	build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--extra spark --constraint requirements-dev.txt --custom-compile-command 'make lock' \
+		--output-file requirements-demo.txt pyproject.toml
 
 build/uv:
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
-
-# The others.
-spark: $(READY) java
-	$(PYTEST) -m "jvm or process"
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through, and
 # what it skips: the database is the system's own.
@@ -137,13 +148,27 @@ release: distributions
 clean:
 	rm -rf $(VENV) build dist
 
-$(READY): pyproject.toml requirements-dev.txt
+# The first argument says what pip installs. It prints nothing for up to a minute while it unpacks files.
+define install
+	@echo "Installing $(1) into .venv, once."
+	@while sleep 8; do echo "… still installing $(1)"; done & clock=$$!; trap "kill $$clock" EXIT; \
+		$(BIN)/pip install --disable-pip-version-check $(2)
+endef
+
+# Python compiles a module when it first imports it. Development compiles all of them, also those that are in no valid Python: a
+# warning of the compiler would fail a test.
+$(DEMO_READY): pyproject.toml requirements-demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "sparkwire needs Python 3.11 or later; $(PYTHON) is older: set PYTHON to a newer one."; exit 1; }
-	@echo "Setting up .venv, once: about three minutes."
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@echo "Setting up .venv."
+	@$(PYTHON) -m venv $(VENV)
+	$(call install,Spark and what sparkwire needs,--no-compile --require-hashes --requirement requirements-demo.txt)
+	$(call install,sparkwire,--quiet --no-deps --editable .)
+	@touch $@
+
+$(READY): $(DEMO_READY) requirements-dev.txt
+	$(call install,what development needs,--no-compile --require-hashes --requirement requirements-dev.txt)
+	@$(BIN)/python -m compileall -qq --workers=2 $(VENV)/lib || true
 	@touch $@
 
 java:

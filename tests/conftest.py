@@ -13,8 +13,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from sparkwire.kernels.cache import announcement
 from tests.support import ROOT
-
-_WITH_A_JVM = {"docs", "integration", "spark"}
+from tests.targets import COLLECTED, TARGETS, target
 
 # Whether compilation is announced depends on the machine, so it is disabled in the tests' logs.
 announcement.made = True
@@ -49,9 +48,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that need a JVM. Tests that start processes, which may compile kernels again, have their mark already."""
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in TARGETS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test with its make target, before pytest selects by marks."""
     for item in items:
-        folder = item.path.relative_to(ROOT / "tests").parts[0]
-        if folder in _WITH_A_JVM or "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker("jvm")
+        needs_spark = "spark" in getattr(item, "fixturenames", ())
+        starts_processes = item.get_closest_marker("process") is not None
+        test = f"{item.path.relative_to(ROOT).as_posix()}::{item.nodeid.partition('::')[2]}"
+        item.add_marker(target(test, needs_spark=needs_spark, starts_processes=starts_processes))
+    config.stash[COLLECTED] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}

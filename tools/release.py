@@ -1,7 +1,7 @@
 """Check a release: ``python -m tools.release [TAG]``, for the distributions in `dist`.
 
-The change log must have the package's version with a date. No function may belong to a later version. The tag, if any, must be
-``v`` and the version.
+A tag must be ``v`` and the package's version, and the change log must have that version with a date. Without a tag it is a
+trial: only the distributions must be there.
 """
 
 from __future__ import annotations
@@ -11,37 +11,22 @@ import sys
 from pathlib import Path
 
 import sparkwire
-from sparkwire.catalogue import FUNCTIONS
 
 ROOT = Path(__file__).parents[1]
 
 
-def number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
-
-
-def faults(version: str, change_log: str, since: dict[str, str], tag: str = "") -> list[str]:
-    """The problems of this version, a sentence for each."""
-    result = [f"{name} is since {of}, after {version}" for name, of in since.items() if number(of) > number(version)]
-    dated = re.findall(r"^## (\S+) - \d{4}-\d{2}-\d{2}$", change_log, re.MULTILINE)
-    if version not in dated:
+def faults(version: str, change_log: str, tag: str) -> list[str]:
+    """The problems of a version under a tag, a sentence for each; none for a branch."""
+    if not re.match(r"v\d", tag):
+        return []
+    result = [] if tag == f"v{version}" else [f"the tag {tag} is not v{version}"]
+    if not re.search(rf"^## {re.escape(version)} - \d{{4}}-\d{{2}}-\d{{2}}$", change_log, re.MULTILINE):
         result.append(f"CHANGELOG.md has no heading '## {version} - YYYY-MM-DD'")
-    result += [
-        f"{name} is since {of}, which CHANGELOG.md does not have" for name, of in since.items() if of not in dated
-    ]
-    if tag.startswith("v") and tag != f"v{version}":
-        result.append(f"the tag {tag} is not v{version}")
     return result
 
 
-def of_this_package(tag: str = "") -> list[str]:
-    """The problems of this source tree."""
-    since = {name: function.since for name, function in FUNCTIONS.items()}
-    return faults(sparkwire.__version__, (ROOT / "CHANGELOG.md").read_text("utf-8"), since, tag)
-
-
 def main(tag: str = "") -> int:
-    result = of_this_package(tag)
+    result = faults(sparkwire.__version__, (ROOT / "CHANGELOG.md").read_text("utf-8"), tag)
     if not list((ROOT / "dist").glob(f"sparkwire-{sparkwire.__version__}.tar.gz")):
         result.append(f"dist has no sparkwire-{sparkwire.__version__}.tar.gz: make distributions")
     sys.stderr.writelines(f"{fault}\n" for fault in result)

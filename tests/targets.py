@@ -1,0 +1,95 @@
+"""Which make target runs a test: each test belongs to exactly one of the marks in ``TARGETS``.
+
+``tests/conftest.py`` adds the mark when pytest collects the tests. A new test belongs to ``unit`` if it needs neither Spark nor
+a process, and to ``spark`` otherwise. ``tests/project/test_targets.py`` compares the marks with the Makefile and ``.ci/run``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import pytest
+
+TARGETS: Final = {
+    "unit": "needs neither Spark nor a process: make unit, make test",
+    "everyday": "the most important ones with Spark, in `EVERYDAY`: make test",
+    "pages": "documentation, notebooks, recipes, SQL examples, in `PAGES`: make pages",
+    "spark": "all others with Spark, or that start processes: make spark",
+    "integration": "against real servers and clusters: make integration",
+}
+
+PAGES: Final = (
+    "tests/docs/",
+    "tests/project/test_recipes.py",
+    "tests/spark/test_client_recipes.py",
+    "tests/spark/test_kafka.py",
+)
+
+EVERYDAY: Final = {
+    "functions in SQL": "tests/spark/test_functions.py::test_cases",
+    "their examples": "tests/spark/test_functions.py::test_example",
+    "their view": "tests/spark/test_functions.py::test_functions_view",
+    "their errors": "tests/spark/test_functions.py::test_wrong_arguments",
+    "column functions": "tests/spark/test_functions.py::test_column_functions",
+    "the pandas interface": "tests/spark/test_functions.py::test_pandas_interface",
+    "Spark Connect": "tests/spark/test_connect.py::test_functions",
+    "source kafka_log": "tests/spark/test_source_kafka.py::test_a_broker_directory",
+    "source kafka_log in SQL": "tests/spark/test_source_kafka.py::test_a_view_in_sql",
+    "errors of a source": "tests/spark/test_source_kafka.py::test_no_segments",
+    "kafka_log as a stream": "tests/spark/test_source_streams.py::test_data_loss_is_an_error",
+    "databus as a stream": "tests/spark/test_source_streams.py::test_whole_windows",
+    "source of a cluster's metadata": "tests/spark/test_kafka_cluster.py::test_topics_partitions_and_the_rest",
+    "sink kafka_log": "tests/spark/test_sinks.py::test_modes",
+    "sink kafka_log as a stream": "tests/spark/test_sinks.py::test_a_stream_without_record_batches",
+    "sink databus, source databus": "tests/spark/test_sinks.py::test_events_written_again[False-relay_v1]",
+    "changes, current, merge into a directory": "tests/docs/test_readme.py",
+    "Avro payloads": "tests/spark/test_avro.py::test_there_and_back",
+    "a registry over HTTP": "tests/spark/test_registries.py::test_rows_of_a_registry",
+    "Protobuf of a registry": "tests/spark/test_registered_rows.py::test_protobuf",
+    "rows of DataHub": "tests/spark/test_datahub.py",
+    "rows of Debezium": "tests/spark/test_debezium.py::test_rows_of_a_topic",
+    "Databus consumers": "tests/spark/test_client.py::test_each_stream_is_dispatched_in_its_order",
+    "doctor": "tests/spark/test_doctor.py::test_of_a_session",
+    "commands on the pages": "tests/docs/test_commands.py",
+    "names on the pages": "tests/docs/test_references.py",
+    "imports in any order": "tests/core/test_names.py::test_a_module_hides_no_function",
+}
+"""the beginnings of the names of tests, by what they stand for"""
+
+COLLECTED: Final = pytest.StashKey[dict[str, set[str]]]()
+"""the marks of all collected tests, by pytest's name, before it selects some"""
+
+
+def target(test: str, *, needs_spark: bool, starts_processes: bool) -> str:
+    """The mark of a test.
+
+    Parameters
+    ----------
+    test
+        pytest's name for it: ``tests/core/test_names.py::test_a[b]``
+    needs_spark
+        whether it uses the fixture ``spark``
+    starts_processes
+        whether it has the mark ``process``
+    """
+    folder = test.split("/")[1]
+    if folder == "integration":
+        return "integration"
+    if any(_is_part(test, part) for part in EVERYDAY.values()):
+        return "everyday"
+    if test.startswith(PAGES):
+        return "pages"
+    return "spark" if folder == "spark" or needs_spark or starts_processes else "unit"
+
+
+def unknown(tests: Iterable[str]) -> list[str]:
+    """The parts of ``EVERYDAY`` without a test, though tests of the same file were collected."""
+    all = list(tests)
+    files = {test.partition("::")[0] for test in all}
+    parts = [part for part in EVERYDAY.values() if part.partition("::")[0] in files]
+    return [part for part in parts if not any(_is_part(test, part) for test in all)]
+
+
+def _is_part(test: str, part: str) -> bool:
+    return test == part or test.startswith((f"{part}::", f"{part}["))
