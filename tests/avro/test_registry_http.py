@@ -447,7 +447,7 @@ def test_without_the_extra(missing: str, call: str) -> None:
             print(e)
     """)
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert f"needs the extra registry: pip install 'sparkwire[registry]' ({missing}" in said
+    assert f"needs {missing}, which is not installed: install the extra 'registry' of sparkwire" in said
 
 
 def test_live_readers_fetch_each_id_once(server: RegistryServer) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire import Function
+from sparkwire.core.function import Function
 
 DECLARED = "STRUCT<id BIGINT, names ARRAY<STRUCT<name STRING, data BINARY>>, texts MAP<STRING, STRING>>"
 

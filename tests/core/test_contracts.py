@@ -9,8 +9,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 
-from sparkwire import FUNCTIONS, Function
+from sparkwire import FUNCTIONS
 from sparkwire.catalogue import FORMATS, SAMPLES
+from sparkwire.core.function import Function
 from tests.support.arrow import enlarged
 
 every_function = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda f: f.name)

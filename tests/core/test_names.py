@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pydoc
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +18,7 @@ import pytest
 
 import sparkwire
 from sparkwire import FUNCTIONS
+from sparkwire.catalogue import FORMATS
 
 
 @pytest.mark.parametrize(
@@ -27,6 +30,15 @@ def test_dir_lists_the_public_names(name: str) -> None:
     shown = set(dir(module)) - {"__version__"}
     assert shown == set(module.__all__)
     assert all(hasattr(module, one) for one in shown)
+
+
+def test_help_begins_with_what_users_call() -> None:
+    text = pydoc.plain(pydoc.render_doc(sparkwire))
+    assert "\nCLASSES\n" not in text
+    first = re.findall(r"^    (\w+)\(", text.partition("\nFUNCTIONS\n")[2], re.MULTILINE)
+    assert first[:3] == ["changes", "changes_by_table", "current"]
+    for format in FORMATS:
+        assert format.title.partition(" ")[0] in text.partition("\nPACKAGE CONTENTS\n")[0]
 
 
 @pytest.mark.process

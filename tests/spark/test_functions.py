@@ -12,9 +12,10 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire import FUNCTIONS, Function
+from sparkwire import FUNCTIONS
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
+from sparkwire.core.function import Function
 from sparkwire.spark.udf import best_interface
 from tests.support import ROOT, databus_cases
 from tests.support.arrow import plain_rows

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sparkwire import Function
+from sparkwire.core.function import Function
 from sparkwire.spark.udf import Call, PandasCall
 from tests.support.child import run_python
 

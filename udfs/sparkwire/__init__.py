@@ -1,10 +1,16 @@
-"""sparkwire: Databus, Kafka and DataHub bytes as SQL functions of Apache Spark.
+"""Read Databus, Kafka, DataHub, Debezium and Avro bytes with Apache Spark.
 
     import sparkwire
     sparkwire.register(spark)
-    spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1")
 
-``FUNCTIONS["dbus_opcode"].decode(array)`` decodes an Arrow array without Spark.
+    records = spark.read.format("kafka_log").load("/backup/orders-0")       # Kafka's segments as a table
+    orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key")
+    sparkwire.current(orders)                                               # the table now
+    sparkwire.merge(orders, "/lake/orders")                                 # the table kept up to date
+    spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1") # functions over BINARY columns
+
+The modules `avro`, `databus`, `datahub`, `debezium`, `kafka` and `registry` are for one format each. `sql_functions` has the SQL
+functions for DataFrame code. ``FUNCTIONS["dbus_opcode"].decode(array)`` decodes an Arrow array without Spark.
 """
 
 from __future__ import annotations
@@ -24,10 +30,9 @@ if TYPE_CHECKING:
     from sparkwire.catalogue import FUNCTIONS
     from sparkwire.catalogue.diagnosis import Diagnosis
     from sparkwire.catalogue.explanation import Explanation
-    from sparkwire.core.function import Function
 
 __all__ = [
-    "FUNCTIONS", "Function", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
+    "FUNCTIONS", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
     "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "registry", "samples",
     "sql_functions",
 ]  # fmt: skip
@@ -36,18 +41,14 @@ __version__ = "0.1.0"
 
 # Loaded on first use, so that importing one format does not load all of them.
 _MODULES = ("avro", "databus", "datahub", "debezium", "errors", "kafka", "registry", "sql_functions")
-_HOMES = {
-    "FUNCTIONS": "sparkwire.catalogue",
-    "Function": "sparkwire.core.function",
-}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"sparkwire.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    if name == "FUNCTIONS":
+        return import_module("sparkwire.catalogue").FUNCTIONS
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

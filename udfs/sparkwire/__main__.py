@@ -31,7 +31,7 @@ def arguments() -> argparse.ArgumentParser:
     warm.add_argument("directory", nargs="?", help="becomes NUMBA_CACHE_DIR; by default this Python's own cache")
     publish = commands.add_parser("publish", help="print the statements that put the functions into Unity Catalog")
     publish.add_argument("schema", help="catalog.schema")
-    publish.add_argument("wheel", help="/Volumes/…/sparkwire-….whl, or a requirement such as sparkwire==0.1.0")
+    publish.add_argument("wheel", help="/Volumes/…/sparkwire-….whl, or another requirement of pip")
     publish.add_argument("--environment-version", default="5", help="Databricks' serverless environment")
     recover = commands.add_parser("recover", help="finish or undo what an interrupted write has left in a directory")
     recover.add_argument("path", help="the directory that was written to, local or a URI")

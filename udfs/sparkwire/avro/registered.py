@@ -36,7 +36,7 @@ def needing_the_extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            printable(f"{what} needs the extra registry: pip install 'sparkwire[registry]' ({missing.name} is missing)")
+            f"{what} needs {missing.name}, which is not installed: install the extra 'registry' of sparkwire"
         ) from None
 
 

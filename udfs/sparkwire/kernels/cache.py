@@ -57,7 +57,7 @@ _IMPORT = re.compile(
 _USER = os.getuid() if hasattr(os, "getuid") else 0
 _LONG = 3.0
 """time after which to announce compiling [s]"""
-COMPILING = "Compiling kernels, once per machine: up to two minutes in all. `python -m sparkwire warm` does it ahead."
+COMPILING = "Compiling kernels, once per machine. `python -m sparkwire warm` compiles all of them ahead."
 _log = logging.getLogger(PACKAGE)
 
 

@@ -1,0 +1,194 @@
+"""Which kernels public functions need that ``warm`` does not compile, as JSON. `tests/kernels/test_warm.py` runs it as a process.
+
+Each call reads or writes what the public function of its name does, without Spark: Spark's workers call the same code with the
+same columns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+import sparkwire
+from sparkwire.avro.schemas import schemas_of
+from sparkwire.avro.typed_rows import by_name
+from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.catalogue.warm import warm
+from sparkwire.changes.databus import DatabusSource, databus_changes
+from sparkwire.changes.formats import decoder
+from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.survey import survey_messages
+from sparkwire.core.table_names import table_of
+from sparkwire.databus.client.buffer import split
+from sparkwire.kernels.cache import KernelCache
+from tests.databus import test_write_files as events
+from tests.kafka import test_write_log as log
+from tests.support.databus_members import MEMBER, Members
+from tests.support.datahub_history import KEYS, DataHubHistory
+
+DATA: Final = sparkwire.samples()
+CALLS: Final[dict[str, Callable[[], object]]] = {}
+
+
+def call(function: Callable[[], object]) -> Callable[[], object]:
+    CALLS[function.__name__] = function
+    return function
+
+
+def recorded() -> set[str]:
+    """The kernels that this process requests from now on: names with the variant of their arguments."""
+    names = set[str]()
+    load = KernelCache.load_overload
+
+    def load_and_record(self: KernelCache, signature: Any, *others: Any, **named: Any) -> Any:
+        names.add(self._file_name(signature))
+        return load(self, signature, *others, **named)
+
+    KernelCache.load_overload = load_and_record  # type: ignore[method-assign]
+    return names
+
+
+@contextlib.contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def main() -> None:
+    names = recorded()
+    warm()
+    missing = {}
+    for name, function in CALLS.items():
+        before = set(names)
+        function()
+        missing[name] = sorted(names - before)
+    print(json.dumps(missing))
+
+
+@call
+def functions() -> None:
+    """Each function of one column, over all samples as Python values."""
+    for function in FUNCTIONS.values():
+        if [argument.type for argument in function.arguments if argument.required] == [pa.binary()]:
+            function.decode([*SAMPLES.values(), None])
+
+
+@call
+def read() -> None:
+    for path in (DATA / "kafka").rglob("*.log"):
+        sparkwire.read(path).read_all()
+    orders = DATA / "kafka" / "orders-0"
+    for options in ({"rows": "batches"}, {"isolationLevel": "read_committed"}, {"key": "k"}, {"keyPrefix": "k"},
+                    {"valueContains": "a"}, {"startingOffset": 100, "endingOffset": 200},
+                    {"startingTimestamp": "2020-09-13T12:26:45Z"}, {"columns": "offset, first_lost, last_lost, hidden"}):  # fmt: skip
+        sparkwire.read(orders, **options).read_all()
+    for path in (DATA / "databus").glob("*.bin"):
+        sparkwire.read(path).read_all()
+        sparkwire.read(path, columns="sequence, event_type").read_all()
+
+
+@call
+def dump() -> None:
+    from sparkwire import __main__
+
+    files = [path for path in DATA.rglob("*") if path.suffix in (".log", ".index", ".timeindex", ".txnindex", ".jsonl")]
+    files += [path for path in DATA.rglob("*") if path.name.endswith((".snapshot", "leader-epoch-checkpoint", ".bin"))]
+    for path in [*files, DATA / "kafka" / "orders-0", DATA / "cluster" / "bucket"]:
+        for more in ([], ["--json"]):
+            sys.argv = ["sparkwire", "dump", str(path), *more]
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                __main__.main()
+
+
+@call
+def explain() -> None:
+    for sample in SAMPLES.values():
+        repr(sparkwire.explain(sample))
+
+
+@call
+def kafka_write() -> None:
+    for compression in ("none", "gzip", "snappy", "lz4", "zstd"):
+        with folder() as path:
+            log.write(path, log.some_rows(1), compression=compression)
+            log.write(path, log.rows_of(3, 2**62 + 2**40), compression=compression)
+    with folder() as path:
+        log.write(path, log.rows_of(300), offsets="assign", segmentBytes="1k")
+        log.write(path, log.rows_of(300), offsets="assign", segmentBytes="1k")
+
+
+@call
+def kafka_write_again() -> None:
+    """What was read, with headers and both ends of its log."""
+    source = DATA / "kafka" / "orders-0"
+    rows = sparkwire.read(source, isolationLevel="read_committed", verifyCrc="false").read_all()
+    with folder() as path:
+        log.write(path, rows.combine_chunks().to_batches()[0], sourcePath=str(source), overwrite=True)
+
+
+@call
+def databus_write() -> None:
+    with folder() as path:
+        events.write(path, events.windows(1, 3))
+        events.write(path, events.windows(4, 3), stream="s")
+
+
+@call
+def kafka_check() -> None:
+    str(sparkwire.kafka.check(str(DATA / "cluster" / "disk")))
+
+
+@call
+def kafka_picture() -> None:
+    sparkwire.kafka.picture(str(DATA / "kafka" / "orders-0"))
+
+
+@call
+def cluster_metadata() -> None:
+    metadata = sparkwire.read(DATA / "cluster" / "disk" / "__cluster_metadata-0").read_all().combine_chunks()
+    topics = pa.array(["__cluster_metadata"] * metadata.num_rows)
+    FUNCTIONS["kafka_internal_record"].decode(topics, metadata["key"].chunk(0), metadata["value"].chunk(0))
+
+
+@call
+def changes_of_debezium() -> None:
+    records = sparkwire.read(DATA / "debezium" / "shop.app.customers-0").read_all().combine_chunks()
+    columns = ("value", "key", "headers")
+    values, keys, headers = (records[name].chunk(0) for name in columns)
+    of = Records(values, keys, headers, offsets=records["offset"].chunk(0))
+    plan = Plan(
+        table_of("app.customers"), {"id": "int32", "name": "string", "photo": "binary"}, ("id",), only_table=True
+    )
+    decoder("debezium", plan, with_headers=True)(of)
+    decoder("debezium", plan._replace(whole_before=True, by_source=True, keys=None))(of)
+    FUNCTIONS["debezium_columns"].decode(values)
+
+
+@call
+def changes_of_datahub() -> None:
+    history = DataHubHistory("h", __import__("random").Random(3))
+    history.run(150)
+    blobs = pa.array(history.delivered(), pa.binary())
+    for name in KEYS:
+        columns = {"id": "STRING", "v": "LONG", "b": "BYTES", "d": "DOUBLE", "w": "DATE"}
+        decoder("datahub", Plan(table_of(f"h.{name}"), columns, by_source=True, whole_before=True))(Records(blobs))
+        survey_messages("datahub", Records(blobs), table_of(f"h.{name}"))
+
+
+@call
+def changes_of_databus() -> None:
+    read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
+    sent = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
+    databus_changes(sent, None, pa.array(range(len(sent))), DatabusSource("com.shop.Member", read, ("id",)))
+
+
+if __name__ == "__main__":
+    main()
