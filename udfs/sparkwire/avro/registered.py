@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 AVRO: Final = "AVRO"

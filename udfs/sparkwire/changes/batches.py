@@ -38,8 +38,8 @@ def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
     taken = [field.name for field in columns if is_reserved(field.name)]
     if taken:
         raise ValueError(
-            f"the table's column {printable(taken[0])} begins and ends with _, as sparkwire's own columns do: leave it out with columns=, "
-            "or rename it in the messages"
+            f"the table's column {printable(taken[0])} begins and ends with _, as sparkwire's own columns do: leave it out with "
+            "columns=, or rename it in the messages"
         )
     head = [
         (OP, pa.string()),
