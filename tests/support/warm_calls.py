@@ -88,7 +88,8 @@ def read() -> None:
     orders = DATA / "kafka" / "orders-0"
     for options in ({"rows": "batches"}, {"isolationLevel": "read_committed"}, {"key": "k"}, {"keyPrefix": "k"},
                     {"valueContains": "a"}, {"startingOffset": 100, "endingOffset": 200},
-                    {"startingTimestamp": "2020-09-13T12:26:45Z"}, {"columns": "offset, first_lost, last_lost, hidden"}):  # fmt: skip
+                    {"startingTimestamp": "2020-09-13T12:26:45Z"},
+                    {"columns": "offset, first_lost, last_lost, hidden"}):  # fmt: skip
         sparkwire.read(orders, **options).read_all()
     for path in (DATA / "databus").glob("*.bin"):
         sparkwire.read(path).read_all()

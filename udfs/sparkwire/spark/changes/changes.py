@@ -90,6 +90,6 @@ def _check_names(kept: StructType, new: StructType, case_sensitive: bool) -> Non
     same = [name for name in new.names if counts[by_rule(name)] > 1]
     if same:
         raise ValueError(
-            f"the columns {printable(' and '.join(same[:2]))} of the table have one name for Spark: set spark.sql.caseSensitive to "
-            "true, or name the columns to read with columns="
+            f"the columns {printable(' and '.join(same[:2]))} of the table have one name for Spark: set "
+            "spark.sql.caseSensitive to true, or name the columns to read with columns="
         )
