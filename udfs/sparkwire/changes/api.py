@@ -12,14 +12,12 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
-Format = Literal["databus", "datahub", "debezium", "canal", "maxwell", "ogg"]
-
 
 def changes(
     df: DataFrame,
     column: str = "value",
     *,
-    format: Format,
+    format: str,
     table: str,
     key: str | None = None,
     headers: str | None = None,
@@ -123,7 +121,7 @@ def changes(
     return changes(request)
 
 
-def changes_by_table(df: DataFrame, column: str = "value", *, format: Format, **options: Any) -> dict[str, DataFrame]:
+def changes_by_table(df: DataFrame, column: str = "value", *, format: str, **options: Any) -> dict[str, DataFrame]:
     """Decode the changes of every table in the messages: one DataFrame for each table, as from `changes`.
 
     The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``.

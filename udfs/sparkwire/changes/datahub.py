@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.orders import NUMBER, numbers
-from sparkwire.changes.systems import ROW, Fields, System
+from sparkwire.changes.systems import ROW, TEXT, Fields, System
 from sparkwire.datahub.layout import DATE, OPERATIONS, OTHER_TYPE, PATHS, TYPES
 from sparkwire.json.grammar import ARRAY
 from sparkwire.json.types import Type, type_of
@@ -59,6 +59,8 @@ DATAHUB: Final = System(
         "types": PATHS["columns"],
         "sequence": PATHS["sequence_id"],
         "payload": "payload",
+        "times": "payload.timestamp",
+        "source": "schema.source",
     },
     operations={
         **dict.fromkeys(operation.op for operation in OPERATIONS),
@@ -73,6 +75,7 @@ DATAHUB: Final = System(
     },
     marks=({"payload": ROW},),
     type_of=datahub_type,
+    certain_marks=({"op": TEXT, "times": ROW}, {"op": TEXT, "source": ROW}),
     types_kind=ARRAY,
     declared_types=_declared,
     position=NUMBER,

@@ -105,7 +105,7 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     scan = messages.scan
     wrong = bools_of(pc.equal(values.texts(scan.slot("source.connector")), MONGODB).fill_null(False)) & scan.enveloped
     coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
-    likely = np.flatnonzero((scan.maybe_foreign | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
+    likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
         found = foreign.is_foreign(messages.column.take(primitive(likely)), "debezium")
         wrong[likely] |= found & (not set(columns) >= foreign.ROLES)

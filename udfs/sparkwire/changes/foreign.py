@@ -1,4 +1,4 @@
-"""Name the system of a message that is not of the requested format, so that its error says what to do.
+"""Name the system of a message, also if it is not of the requested format: then its error says what to do.
 
 Each supported system is recognized by its declaration. A few other systems are known here, only to be named.
 """
@@ -13,96 +13,114 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_JSON, ERRORS, WRONG_FORMAT
-from sparkwire.changes.canal import CANAL
-from sparkwire.changes.maxwell import MAXWELL
-from sparkwire.changes.ogg import OGG
+from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.systems import NUMBER, ROW, TEXT, Fields, Marks, System
 from sparkwire.core.column import bools_of, from_codes, primitive
-from sparkwire.json.mysql_types import of_sql
+from sparkwire.debezium.layout import OPERATIONS
+from sparkwire.json.types import type_of
 from sparkwire.kernels import Bools, Ints
 
-SYSTEMS: Final = {system.name: system for system in (CANAL, MAXWELL, OGG)}
 _PEEKED: Final = 64  # [bytes]
+_DEBEZIUM: Final = "debezium"
 
 
 class Known(NamedTuple):
     """A kind of message, and the advice for it."""
 
+    system: System
+    """without a name if it is not supported"""
     advice: str
-    fields: Mapping[str, str]
-    marks: tuple[Marks, ...]
-    format: str = ""
-    operations: tuple[str, ...] = ()
-    """values of ``op``; any if empty"""
+
+    @property
+    def marks(self) -> tuple[Marks, ...]:
+        return self.system.certain_marks or self.system.marks
 
 
 def _supported(system: System) -> Known:
-    operations = tuple(system.operations)
-    return Known(f"{system.title}: pass format='{system.name}'", system.fields, system.marks, system.name, operations)
+    return Known(system, f"{system.title}: pass format='{system.name}'")
+
+
+def _unsupported(advice: str, fields: Mapping[str, str], *marks: Marks) -> Known:
+    return Known(System("", "", fields, {}, marks, type_of), advice)
+
+
+def _debezium(title: str, marks: Marks, fields: Mapping[str, str]) -> Known:
+    """Messages of Debezium, which no declaration reads."""
+    operations = {operation.op: operation.name for operation in OPERATIONS}
+    return _supported(System(_DEBEZIUM, title, fields, operations, (marks,), type_of))
+
+
+def _envelope(prefix: str) -> Mapping[str, str]:
+    source = f"{prefix}source"
+    return {
+        "op": f"{prefix}op",
+        "after": f"{prefix}after",
+        "before": f"{prefix}before",
+        "source": source,
+        "database": f"{source}.db",
+        "schema": f"{source}.schema",
+        "table": f"{source}.table",
+        "time": f"{source}.ts_ms",
+        "transaction": f"{prefix}transaction.id",
+    }
 
 
 _KNOWN: Final = (
-    Known(
-        "Debezium's MongoDB connector is not supported",
-        {"op": "op", "connector": "source.connector", "collection": "source.collection"},
-        ({"op": TEXT, "collection": TEXT},),
+    *(
+        _unsupported(
+            "Debezium's MongoDB connector is not supported",
+            {"op": f"{prefix}op", "collection": f"{prefix}source.collection"},
+            {"op": TEXT, "collection": TEXT},
+        )
+        for prefix in ("", "payload.")
     ),
-    Known(
-        "Debezium's MongoDB connector is not supported",
-        {"op": "payload.op", "collection": "payload.source.collection"},
-        ({"op": TEXT, "collection": TEXT},),
-    ),
-    Known(
-        "Debezium: pass format='debezium'", {"op": "op", "source": "source"}, ({"op": TEXT, "source": ROW},), "debezium"
-    ),
-    Known(
-        "Debezium: pass format='debezium'",
-        {"op": "payload.op", "source": "payload.source"},
-        ({"op": TEXT, "source": ROW},),
-        "debezium",
-    ),
-    Known(
-        "DataHub: pass format='datahub'",
-        {"op": "payload.op", "timestamp": "payload.timestamp", "source": "schema.source"},
-        ({"op": TEXT, "timestamp": ROW}, {"op": TEXT, "source": ROW}),
-        "datahub",
-    ),
+    *(_debezium("Debezium", {"op": TEXT, "source": ROW}, _envelope(prefix)) for prefix in ("", "payload.")),
     *map(_supported, SYSTEMS.values()),
-    Known(
-        "CloudEvents of Debezium: pass format='debezium'",
-        {"specversion": "specversion", "op": "iodebeziumop"},
-        ({"specversion": TEXT, "op": TEXT},),
-        "debezium",
+    _debezium(
+        "CloudEvents of Debezium",
+        {"specversion": TEXT, "op": TEXT},
+        {
+            "specversion": "specversion",
+            "op": "iodebeziumop",
+            "after": "data.after",
+            "before": "data.before",
+            "database": "iodebeziumdb",
+            "schema": "iodebeziumschema",
+            "table": "iodebeziumtable",
+            "transaction": "iodebeziumtxid",
+        },
     ),
-    Known(
+    _unsupported(
         "CloudEvents of another source than Debezium are not supported",
         {"version": "specversion", "type": "type"},
-        ({"version": TEXT, "type": TEXT},),
+        {"version": TEXT, "type": TEXT},
     ),
-    Known(
+    _unsupported(
         "CloudEvents with Avro data are not supported: set data.serializer.type=json",
         {"version": "specversion", "op": "iodebeziumop", "data": "data"},
-        ({"version": TEXT, "op": TEXT, "data": TEXT},),
+        {"version": TEXT, "op": TEXT, "data": TEXT},
     ),
-    Known(
+    _unsupported(
         "TiCDC's simple protocol is not supported: use its protocol debezium or canal-json",
         {"type": "type", "table": "table", "commit": "commitTs"},
-        ({"type": TEXT, "table": TEXT, "commit": NUMBER},),
+        {"type": TEXT, "table": TEXT, "commit": NUMBER},
     ),
-    Known(
+    _unsupported(
         "AWS DMS is not supported",
         {"data": "data", "operation": "metadata.operation"},
-        ({"data": ROW, "operation": TEXT}, {"operation": TEXT}),
+        {"data": ROW, "operation": TEXT},
+        {"operation": TEXT},
     ),
-    Known(
+    _unsupported(
         "a change stream of MongoDB is not supported",
         {"op": "operationType", "ns": "ns", "id": "_id"},
-        ({"op": TEXT, "ns": ROW}, {"op": TEXT, "id": ROW}),
+        {"op": TEXT, "ns": ROW},
+        {"op": TEXT, "id": ROW},
     ),
 )
 
 
-ROLES: Final = frozenset(path.partition(".")[0] for known in _KNOWN for path in known.fields.values())
+ROLES: Final = frozenset(path.partition(".")[0] for known in _KNOWN for path in known.system.fields.values())
 """the members by which messages are recognized"""
 
 
@@ -127,36 +145,60 @@ def advice(column: pa.Array, format: str) -> list[str | None]:
     found: list[str | None] = [_of_bytes(value) for value in _starts(column)]
     open_rows = [k for k, reason in enumerate(found) if reason is None]
     if open_rows:
-        messages = column.take(primitive(np.array(open_rows)))
-        for known in _KNOWN:
-            if known.format == format and format:
-                continue
-            for k in np.flatnonzero(_is(messages, known)).tolist():
-                found[open_rows[k]] = found[open_rows[k]] or known.advice
+        others = kinds_of(column.take(primitive(np.array(open_rows))), format)
+        for row, known in zip(open_rows, others, strict=True):
+            found[row] = None if known is None else known.advice
     return found
+
+
+def kinds_of(column: pa.Array, format: str = "") -> list[Known | None]:
+    """The kind of each message, except those of a format; None if it is not clear."""
+    kinds: list[Known | None] = [None] * len(column)
+    recognition = _Recognition(column)
+    for known in _KNOWN:
+        if not format or known.system.name != format:
+            for row in np.flatnonzero(recognition.of(known)).tolist():
+                kinds[row] = kinds[row] or known
+    return kinds
 
 
 def is_foreign(column: pa.Array, format: str) -> Bools:
     """Which messages are of a known system other than that of the format."""
-    foreign = np.zeros(len(column), np.bool_)
-    for known in _KNOWN:
-        if known.format != format or not format:
-            foreign |= _is(column, known)
+    recognition = _Recognition(column)
+    others = [recognition.of(known) for known in _KNOWN if known.system.name != format]
+    foreign: Bools = np.logical_or.reduce(others)
     return foreign
 
 
-def _is(messages: pa.Array, known: Known) -> Bools:
-    fields = Fields(_as_system(known), messages)
-    recognized = fields.recognized & fields.documents.intact
-    if known.operations and recognized.any():
-        is_op = pc.is_in(fields.texts("op"), pa.array(known.operations))
-        recognized &= bools_of(is_op.fill_null(False))
-    return recognized
+def _paths(known: Known) -> set[str]:
+    return {
+        known.system.fields[role] for marks in known.marks for role in ("op", *marks) if role in known.system.fields
+    }
 
 
-def _as_system(known: Known) -> System:
-    """Enough of a declaration to recognize messages."""
-    return System(known.format, known.advice, known.fields, {}, known.marks, of_sql)
+_MARKS: Final = System("", "", {path: path for known in _KNOWN for path in sorted(_paths(known))}, {}, (), type_of)
+"""the values by which messages are recognized, each with its path as its role"""
+
+
+class _Recognition:
+    """One scan of messages for the marks of all systems."""
+
+    def __init__(self, messages: pa.Array) -> None:
+        self._fields = Fields(_MARKS, messages)
+        self._intact = self._fields.documents.intact & self._fields.valid
+
+    def of(self, known: Known) -> Bools:
+        """Which messages have the marks of a system, and one of its operations."""
+        fields, system = self._fields, known.system
+        recognized = np.zeros(len(self._intact), np.bool_)
+        for marks in known.marks:
+            each = [np.isin(fields.value(system.fields[role]).kinds, kinds) for role, kinds in marks.items()]
+            recognized |= np.logical_and.reduce(each)
+        recognized &= self._intact
+        if system.operations and recognized.any():
+            is_op = pc.is_in(fields.texts(system.fields["op"]), pa.array(list(system.operations)))
+            recognized &= bools_of(is_op.fill_null(False))
+        return recognized
 
 
 def _starts(column: pa.Array) -> list[bytes]:

@@ -6,25 +6,20 @@ Debezium has separate code, because it has three forms of a message and tombston
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
-from sparkwire.changes.datahub import DATAHUB
 from sparkwire.changes.debezium import read_debezium
-from sparkwire.changes.foreign import SYSTEMS
+from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import position_type, read_messages
 from sparkwire.changes.records import Plan, Records
 from sparkwire.changes.table_rows import change_batch, schema_of
 from sparkwire.debezium.change_rows import POSITION, MessageSide, json_side
 from sparkwire.debezium.table_columns import typed
 from sparkwire.json.types import Type
-
-DECLARED: Final = SYSTEMS | {DATAHUB.name: DATAHUB}
-"""the systems that are declarations, by format"""
-FORMATS: Final = ("databus", "datahub", "debezium", "canal", "maxwell", "ogg")
 
 Read = Callable[[pa.Array, pa.Array | None], MessageSide]
 """decodes values or keys of Debezium, from their column and the records' headers"""
@@ -42,7 +37,7 @@ class Decoder(NamedTuple):
 
     def __call__(self, records: Records) -> ChangeBatch:
         if self.format != "debezium":
-            said = read_messages(DECLARED[self.format], records, self.plan)
+            said = read_messages(SYSTEMS[self.format], records, self.plan)
         else:
             values = (self.read_values or in_json)(records.values, records.headers)
             keys = None if records.keys is None else (self.read_keys or in_json)(records.keys, records.headers)
@@ -66,14 +61,14 @@ def decoder(
     """The decoder of a table's changes. Raises ValueError if the type of a column is invalid."""
     types = types_of(format, plan.columns)
     position = position_of(format) if plan.by_source else None
-    with_row = format in DECLARED and DECLARED[format].in_arrays
+    with_row = format in SYSTEMS and SYSTEMS[format].in_arrays
     schema = schema_of(types, position, with_row=with_row, with_event=format == "debezium" and with_headers)
     return Decoder(plan, format, schema, types, read_values, read_keys)
 
 
 def position_of(format: str) -> pa.DataType | None:
     """The type of a position in the source; None if the format has none."""
-    return POSITION if format == "debezium" else position_type(DECLARED[format])
+    return POSITION if format == "debezium" else position_type(SYSTEMS[format])
 
 
 def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
@@ -83,7 +78,7 @@ def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
     types = {}
     for name, text in columns.items():
         try:
-            types[name] = DECLARED[format].type_of(text)
+            types[name] = SYSTEMS[format].type_of(text)
         except ValueError as error:
             raise ValueError(f"column {printable(name)}: {error}") from None
     return types

@@ -18,7 +18,7 @@ from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
 from sparkwire.changes.datahub import DATAHUB, declared_words
 from sparkwire.changes.debezium import topic_name, wrong_messages
-from sparkwire.changes.formats import DECLARED
+from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import key_lists, of_table
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, Records
@@ -123,7 +123,7 @@ def _is_named(topic: str, table: Table) -> bool:
 
 def survey_messages(format: str, records: Records, table: Table | None) -> list[str]:
     """The facts of messages of a system that is a declaration."""
-    system = DECLARED[format]
+    system = SYSTEMS[format]
     fields = Fields(system, records.values)
     known = fields.recognized & fields.documents.intact
     own = known if table is None else known & of_table(fields, table)

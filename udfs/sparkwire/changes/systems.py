@@ -46,6 +46,8 @@ class System(NamedTuple):
     """what distinguishes a message of the system from others: it has one of these sets of marks"""
     type_of: Callable[[str], Type]
     """the type of a column as the user writes it; raises ValueError"""
+    certain_marks: tuple[Marks, ...] = ()
+    """marks that no message of another system has, if ``marks`` do not suffice to name the system of a message"""
     time_unit: str = "ms"
     in_arrays: bool = False
     """whether ``after`` and ``before`` are arrays with one item for each row"""

@@ -105,11 +105,8 @@ _FIELDS: Final = (
     *ADDED_NAMES,
 )
 _SCHEMA: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
-_EVENT: Final = ("specversion", "iodebeziumversion")
+_AROUND: Final = ("specversion", "iodebeziumversion", "data")
 """what CloudEvents of Debezium have"""
-_FOREIGN: Final = ("isDdl", "op_type", "metadata", "data", "database", "table", "type")
-"""fields that only messages of other systems have together, see `Messages.maybe_foreign`"""
-_AROUND: Final = (*_EVENT, *_FOREIGN)
 SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_SCHEMA, *_AROUND))}
 _NOWHERE: Final = ("\0",)
 

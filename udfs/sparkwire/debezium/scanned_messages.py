@@ -229,21 +229,6 @@ class Messages:
         return only
 
     @cached_property
-    def maybe_foreign(self) -> Bools:
-        """Messages that may be of another system: a cheap test before that of the declarations."""
-        has = {
-            name: self.slot(name).kinds != ABSENT
-            for name in ("isDdl", "op_type", "metadata", "data", "type", "specversion")
-        }
-        likely: Bools = (
-            has["isDdl"] | has["op_type"] | (has["data"] & (has["type"] | has["metadata"])) | has["specversion"]
-        )
-        datahub = (self.slot("schema").kinds == OBJECT) & (self.slot("payload").kinds == OBJECT) & ~self.wrapped
-        ddl = has["type"] & (self.slot("database").kinds == STRING) & (self.slot("table").kinds == STRING)
-        foreign: Bools = self.flattened & (likely | datahub | ddl)
-        return foreign
-
-    @cached_property
     def flattened(self) -> Bools:
         """Messages that are a row of their table."""
         other = self.enveloped | self.about_schemas | self.heartbeats | self.about_transactions | self.tombstones

@@ -10,7 +10,8 @@ import pyspark.sql.functions as F
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import UNAVAILABLE
-from sparkwire.changes.formats import DECLARED, Decoder, Read, decoder, in_json, position_of
+from sparkwire.changes.declarations import SYSTEMS
+from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import Plan, Records
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.table_names import Table, table_of, unknown_table
@@ -57,7 +58,7 @@ def reading(request: Request) -> Reading:
         read_values=sides.values,
         read_keys=sides.keys,
     )
-    never = (UNAVAILABLE,) if request.format in DECLARED and not DECLARED[request.format].missing_is_unknown else ()
+    never = (UNAVAILABLE,) if request.format in SYSTEMS and not SYSTEMS[request.format].missing_is_unknown else ()
     return Reading(decode.schema, _decode_with(decode), roles, keys, never, roles.get("topics"))
 
 
@@ -160,7 +161,7 @@ def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Tab
     read_values, read_keys = sides.values, sides.keys
 
     def facts(records: Records) -> list[str]:
-        if format in DECLARED:
+        if format in SYSTEMS:
             return survey_messages(format, records, table)
         keys = None if records.keys is None else read_keys(records.keys, records.headers)
         return survey_debezium(read_values(records.values, records.headers), keys, records, table)

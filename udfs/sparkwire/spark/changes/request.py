@@ -9,7 +9,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StringType, StructType
 
-from sparkwire.changes.formats import FORMATS
+from sparkwire.changes.declarations import FORMATS
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.spark.frames import quoted
