@@ -102,7 +102,7 @@ def rows() -> list[Row]:
     with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
         for format, message, columns, by_hand in SYSTEMS:
             df = records(spark, folder, format, pa.array(map(message, range(IN_SQL)), pa.binary()))
-            read = partial(sparkwire.changes, df, format=format, table="shop.orders", columns=columns)  # type: ignore[arg-type]
+            read = partial(sparkwire.changes, df, format=format, table="shop.orders", columns=columns)
             contenders: dict[str, Callable[[], object]] = {
                 "ours": discarded(read(keys="id")),
                 "from_json": discarded(spark.sql(by_hand)),

@@ -8,7 +8,7 @@ from benchmarks.kafka_sql import RECORDS, write_segments
 from benchmarks.report import Row, no_slower
 from benchmarks.sql import SIX, discarded, local_spark, query, write_events
 from benchmarks.timing import interleave
-from sparkwire.spark.udf import udf
+from sparkwire.spark.functions.udf import udf
 
 
 def rows() -> list[Row]:

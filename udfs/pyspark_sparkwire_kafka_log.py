@@ -1,6 +1,6 @@
 """Where Spark looks for sources automatically: with the package installed `kafka_log` is there without ``register``."""
 
-from sparkwire.spark.discovery import OFFERED
+from sparkwire.spark.functions.discovery import OFFERED
 
 if OFFERED:
-    from sparkwire.spark.sources import KafkaLog as DefaultSource  # noqa: F401  # Spark requests this name
+    from sparkwire.spark.files.sources import KafkaLog as DefaultSource  # noqa: F401  # Spark requests this name

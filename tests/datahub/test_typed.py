@@ -136,7 +136,7 @@ def test_rows_are_those_of_the_model(seed: int) -> None:
     blobs = [message(random) for _ in range(200)]
     batch = typed_rows(pa.array(blobs, pa.binary()), table_of("shop.t"), COLUMNS)
     batch.validate(full=True)
-    got = [
+    got: list[dict[str, Any]] = [
         {
             name: value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
             for name, value in row.items()
@@ -145,7 +145,7 @@ def test_rows_are_those_of_the_model(seed: int) -> None:
     ]
     for row in got:  # the order in a map has no meaning
         row["_unexpected_"] = row["_unexpected_"] and sorted(row["_unexpected_"])
-    expected = [
+    expected: list[dict[str, Any]] = [
         {n: v.replace(tzinfo=None) if isinstance(v, datetime.datetime) else v for n, v in row.items()}
         for row in expected_rows(blobs, "shop", "t")
     ]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.base.sqltype import sql_name
+from sparkwire.core.column import binary_of
 from sparkwire.json import values
 from sparkwire.json.mysql_types import of_declaration, of_maxwell, of_sql, read_texts
 from sparkwire.json.scan import paths
@@ -22,7 +23,7 @@ def read(type: Type, *written: Any) -> list[Any]:
     """The values of a column ``x``."""
     texts = [json.dumps({"x": value}).encode() for value in written]
     data = b"".join(texts)
-    source = values.binary_of(pa.array(texts, pa.binary()))
+    source = binary_of(pa.array(texts, pa.binary()))
     begins, ends = values.bounds(source)
     assert len(data) == int(ends[-1] - begins[0])
     found: list[Any] = with_dicts(read_texts(values.documents(source.data, begins, ends, paths("x")).value(0), type))

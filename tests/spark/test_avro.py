@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from sparkwire import avro, databus
 from sparkwire.avro import Registry
-from sparkwire.spark import avro as spark_avro
+from sparkwire.spark.rows import avro as spark_avro
 from tests.avro.test_rows import STREAMS, decoded, schemas, write_folder
 from tests.support.databus_cases import golden_events
 

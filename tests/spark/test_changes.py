@@ -74,7 +74,7 @@ def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Pat
 def test_wrong_arguments(spark: SparkSession) -> None:
     df = spark.createDataFrame([(b"{}",)], "value BINARY")
     with pytest.raises(ValueError, match=r"expected format to be one of databus, .*, got 'fivetran'"):
-        sparkwire.changes(df, format="fivetran", table="t")  # type: ignore[arg-type]
+        sparkwire.changes(df, format="fivetran", table="t")
     with pytest.raises(ValueError, match="of databus expected schemas"):
         sparkwire.changes(df, format="databus", table="t")
     with pytest.raises(ValueError, match=r"the schemas have no table t, only com\.shop\.Member: choose one of these"):

@@ -16,7 +16,7 @@ from sparkwire import FUNCTIONS
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
 from sparkwire.core.function import Function
-from sparkwire.spark.udf import best_interface
+from sparkwire.spark.functions.udf import best_interface
 from tests.support import ROOT, databus_cases
 from tests.support.arrow import plain_rows
 from tests.support.cases import Case, cases_of

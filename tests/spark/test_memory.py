@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.core.function import Function
-from sparkwire.spark.udf import Call, PandasCall
+from sparkwire.spark.functions.udf import Call, PandasCall
 from tests.support.child import run_python
 
 
@@ -33,7 +33,7 @@ def test_out_of_memory_gives_a_clear_error(monkeypatch: pytest.MonkeyPatch, call
 TOO_LITTLE = """
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)
-import sparkwire.spark.udf
+import sparkwire.spark.functions.udf
 """
 
 
@@ -51,7 +51,7 @@ def test_too_little_for_the_libraries() -> None:
 LITTLE = """
 import resource, sys
 import pyarrow as pa
-from sparkwire.spark.udf import Call
+from sparkwire.spark.functions.udf import Call
 from sparkwire.catalogue import SAMPLES
 
 column = pa.array([SAMPLES["segment"]] * 60_000, pa.binary())

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from sparkwire import FUNCTIONS
-from sparkwire.spark.unity import statements
+from sparkwire.spark.functions.unity import statements
 from tests.support.child import run_python
 
 WHEEL = "/Volumes/main/tools/wheels/sparkwire-0.1.0-py3-none-any.whl"

@@ -12,8 +12,8 @@ import pytest
 
 from sparkwire import FUNCTIONS
 from sparkwire.catalogue import SAMPLES
-from sparkwire.spark import series
-from sparkwire.spark.series import call
+from sparkwire.spark.functions import series
+from sparkwire.spark.functions.series import call
 from tests.support.child import run_python
 
 BEYOND = 2**53 + 1
@@ -180,7 +180,7 @@ def test_without_pyspark() -> None:
         "import sys; sys.modules['pyspark'] = None",
         "import pandas as pd",
         "from sparkwire import FUNCTIONS",
-        "from sparkwire.spark.series import call",
+        "from sparkwire.spark.functions.series import call",
         "from sparkwire.catalogue import SAMPLES",
         "print(call(FUNCTIONS['dbus_sequence'], [pd.Series([SAMPLES['event']])], {}, None)[0])",
     ]

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from sparkwire.kafka.files import kafka_log
-from sparkwire.spark import sources, udf
-from sparkwire.spark.garbage import freeze_gc
+from sparkwire.spark.files import sources
+from sparkwire.spark.functions import udf
+from sparkwire.spark.functions.garbage import freeze_gc
 from tests.support import kafka_cases as golden
 from tests.support import log_files
 from tests.support.arrow import ask, plain_rows

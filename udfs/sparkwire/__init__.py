@@ -160,7 +160,7 @@ def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version
     --------
     >>> sparkwire.publish(spark, "main.tools", wheel="/Volumes/main/tools/wheels/sparkwire-0.1.0-py3-none-any.whl")
     """
-    from sparkwire.spark.unity import publish
+    from sparkwire.spark.functions.unity import publish
 
     publish(spark, schema, wheel, environment_version)
 

@@ -143,7 +143,7 @@ def _recover(path: str, dead: list[str]) -> int:
 
 
 def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    from sparkwire.spark.unity import statements
+    from sparkwire.spark.functions.unity import statements
 
     try:
         for statement in statements(given.schema, given.wheel, given.environment_version):

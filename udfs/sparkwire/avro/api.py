@@ -45,7 +45,7 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
     >>> sparkwire.avro.register_function(spark, "order_of", schema)
     >>> spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     avro.register_function(spark, name, schema, reader_schema)
 
@@ -69,7 +69,7 @@ def decode(column: Column | str, schema: Any, reader_schema: Any = None) -> Colu
     --------
     >>> events.select(sparkwire.avro.decode(W.dbus_value("event"), schema).alias("order"))
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     return avro.decode(column, schema, reader_schema)
 
@@ -137,7 +137,7 @@ def rows(
     >>> registry = sparkwire.avro.Registry.http("https://registry:8081")
     >>> sparkwire.avro.rows(messages.select("offset", "value"), "value", registry)
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     return avro.rows(df, column, schemas, reader_schema, by, keep_payload, wire_format, headers)
 
@@ -175,7 +175,7 @@ def rows_by_type(
     >>> tables = sparkwire.avro.rows_by_type(messages, "value", registry)
     >>> tables["shop.Order"].write.saveAsTable("orders")
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     return avro.rows_by_type(df, column, schemas, by, keep_payload, wire_format, headers)
 
@@ -195,7 +195,7 @@ def encode(struct: Column | str, schema: Any) -> Column:
     --------
     >>> orders.select(sparkwire.avro.encode(F.struct("id", "note", "count"), schema).alias("value"))
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     return avro.encode(struct, schema)
 

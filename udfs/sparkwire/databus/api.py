@@ -176,6 +176,6 @@ def rows_by_source(
     >>> tables = sparkwire.databus.rows_by_source(events.where("status = 'OK'"), "event", "/schemas")
     >>> tables["com.shop.Orders"].where("_opcode_ = 'DELETE'")
     """
-    from sparkwire.spark import avro
+    from sparkwire.spark.rows import avro
 
     return avro.events_by_source(df, column, schemas)

@@ -58,7 +58,7 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     --------
     >>> sparkwire.datahub.rows(messages, "value", table="shop.orders").where("_operation_type_ = 'D'")
     """
-    from sparkwire.spark import datahub
+    from sparkwire.spark.rows import datahub
 
     return datahub.rows(df, column, table, columns)
 
@@ -73,6 +73,6 @@ def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, st
     >>> sparkwire.datahub.columns(messages, "value", table="shop.orders")
     {'id': 'LONG', 'note': 'STRING'}
     """
-    from sparkwire.spark import datahub
+    from sparkwire.spark.rows import datahub
 
     return datahub.columns(df, column, table)

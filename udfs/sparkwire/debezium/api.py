@@ -76,7 +76,7 @@ def rows(
     --------
     >>> sparkwire.debezium.rows(messages, "value", table="public.orders").where("_op_ = 'DELETE'")
     """
-    from sparkwire.spark import debezium
+    from sparkwire.spark.rows import debezium
 
     return debezium.rows(df, column, table, columns, debezium.RecordColumnNames(key, topic), placeholder)
 
@@ -91,6 +91,6 @@ def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, st
     >>> sparkwire.debezium.columns(messages, "value", table="public.orders")
     {'id': 'int32', 'placed': 'MicroTimestamp', 'total': 'Decimal(12,2)'}
     """
-    from sparkwire.spark import debezium
+    from sparkwire.spark.rows import debezium
 
     return debezium.columns(df, column, table)

@@ -70,6 +70,6 @@ def rows(
     >>> registry = sparkwire.avro.Registry.http("https://registry:8081")
     >>> sparkwire.registry.rows(messages.select("offset", "value"), "value", registry)
     """
-    from sparkwire.spark import registered_rows
+    from sparkwire.spark.rows import registered_rows
 
     return registered_rows.rows(df, column, registry, message, keep_payload, wire_format, headers)

@@ -19,7 +19,7 @@ from sparkwire.databus.client.run import sources_of
 from sparkwire.databus.client.settings import Settings
 from sparkwire.databus.client.task import KEYS, REPORT, Consumption, callback_rows, consume_streams, source_ids
 from sparkwire.spark.arrow_types import from_arrow_schema
-from sparkwire.spark.udf import best_interface, udf
+from sparkwire.spark.functions.udf import best_interface, udf
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from sparkwire.catalogue.diagnosis import Diagnosis, ProcessFacts, examine, facts_from, report
-from sparkwire.spark.udf import best_interface
+from sparkwire.spark.functions.udf import best_interface
 
 _TASKS = 8
 """the number of tasks, enough to reach several executors"""

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from sparkwire.base.printable import printable
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
-from sparkwire.spark.udf import best_interface, udf
+from sparkwire.spark.functions.udf import best_interface, udf
 
 _log = logging.getLogger("sparkwire")
 

@@ -19,7 +19,7 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kernels.cache import COMPILING, announcement, is_cold
-from sparkwire.spark.udf import TIME_ZONE, Interface, best_interface, udf
+from sparkwire.spark.functions.udf import TIME_ZONE, Interface, best_interface, udf
 
 FUNCTIONS_VIEW = "sparkwire_functions"
 _DESCRIBED = ("name", "signature", "doc", "example")
@@ -89,7 +89,7 @@ def _create_views(spark: SparkSession) -> None:
 
 def _register_sources(spark: SparkSession) -> None:
     if find_spec("pyspark.sql.datasource"):  # exists from Spark 4.0 on
-        from sparkwire.spark import sources
+        from sparkwire.spark.files import sources
 
         sources.register(spark)
 

@@ -17,7 +17,7 @@ from sparkwire.debezium.change_rows import change_rows, row_schema
 from sparkwire.debezium.table_columns import DECLARATION, all_columns, declarations
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import others, with_distinct_names
-from sparkwire.spark.message_tables import no_columns
+from sparkwire.spark.rows.message_tables import no_columns
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -9,7 +9,7 @@ from pyspark.sql import Column
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.parameters import Parameter, parameters
-from sparkwire.spark.udf import best_interface, udf
+from sparkwire.spark.functions.udf import best_interface, udf
 
 
 def column_of(name: str, *values: Any) -> Column:

@@ -21,8 +21,8 @@ from sparkwire.core.column_names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, is_data, of_events, result_of
 from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, with_distinct_names
-from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
-from sparkwire.spark.udf import Call, best_interface, session_time_zone
+from sparkwire.spark.functions.udf import Call, best_interface, session_time_zone
+from sparkwire.spark.rows.payload_column import Arrays, PayloadColumn, Taken
 
 _ERROR: Final = pa.field("_error_", pa.string())
 _SCHEMA_ID: Final = pa.field("_schema_id_", pa.string())
@@ -46,7 +46,7 @@ class PandasTypedCall(TypedCall):
     """The callable for the pandas interface."""
 
     def result(self, value: Any) -> Any:
-        from sparkwire.spark.series import to_pandas  # workers of the Arrow interface do not load pandas
+        from sparkwire.spark.functions.series import to_pandas  # workers of the Arrow interface do not load pandas
 
         return to_pandas(super().result(pa.Array.from_pandas(value)))
 
@@ -212,7 +212,7 @@ class PandasEncodeCall(EncodeCall):
     """The callable for the pandas interface."""
 
     def result(self, column: Any) -> Any:
-        from sparkwire.spark import series
+        from sparkwire.spark.functions import series
 
         place = series.ArgumentPlace(self.__name__, "the column", session_time_zone())
         return series.to_pandas(super().result(series.column(column, typed(self.schema).type, place)))

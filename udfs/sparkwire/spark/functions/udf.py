@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.spark.arrow_types import from_arrow_type
-from sparkwire.spark.garbage import freeze_gc
-from sparkwire.spark.memory import explain_oom
+from sparkwire.spark.functions.garbage import freeze_gc
+from sparkwire.spark.functions.memory import explain_oom
 
 Interface = Literal["arrow", "pandas"]
 
@@ -85,7 +85,7 @@ class PandasCall(Call):
     """The callable for pandas, from Series of Python values to a Series, or to a DataFrame for a STRUCT."""
 
     def result(self, *args: Any, **named: Any) -> Any:
-        from sparkwire.spark.series import call  # workers of the Arrow interface do not load pandas
+        from sparkwire.spark.functions.series import call  # workers of the Arrow interface do not load pandas
 
         return call(FUNCTIONS[self.__name__], args, named, session_time_zone())
 

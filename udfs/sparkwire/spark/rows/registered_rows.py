@@ -25,7 +25,7 @@ from sparkwire.registry.json_schema import row_type
 from sparkwire.registry.protobuf import compiled
 from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_names
-from sparkwire.spark.payload_column import Arrays, PayloadColumn, Taken
+from sparkwire.spark.rows.payload_column import Arrays, PayloadColumn, Taken
 
 _CORRUPT: Final = "_corrupt_"
 """the column in which ``from_json`` stores a text that it cannot read"""

@@ -30,10 +30,10 @@ from sparkwire.databus.files import databus_table, follow_events, write_events
 from sparkwire.kafka.files import follow_log, kafka_log
 from sparkwire.kafka.write import write_log
 from sparkwire.spark.arrow_types import from_arrow_schema
-from sparkwire.spark.comments import commented, with_marks
-from sparkwire.spark.garbage import freeze_gc
-from sparkwire.spark.sinks import BatchWriter, stream_writer
-from sparkwire.spark.stream_sources import stream_reader
+from sparkwire.spark.files.sinks import BatchWriter, stream_writer
+from sparkwire.spark.files.stream_sources import stream_reader
+from sparkwire.spark.functions.comments import commented, with_marks
+from sparkwire.spark.functions.garbage import freeze_gc
 
 # Before Spark 4.2, it is always UTC.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}

@@ -20,7 +20,7 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
-from sparkwire.spark.series import call
+from sparkwire.spark.functions.series import call
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -87,7 +87,7 @@ def _python(schema: str, function: Function, environment: dict[str, str]) -> str
         f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {sql_string(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
         f"ENVIRONMENT ({given})\n"
         "AS $$\n"
-        "from sparkwire.spark.unity import results\n\n\n"
+        "from sparkwire.spark.functions.unity import results\n\n\n"
         f"def handler(batches):\n    yield from results({function.name!r}, batches)\n"
         "$$"
     )

@@ -17,7 +17,7 @@ from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import check_binary, others
-from sparkwire.spark.message_tables import no_columns
+from sparkwire.spark.rows.message_tables import no_columns
 
 Batches = Iterator[pa.RecordBatch]
 

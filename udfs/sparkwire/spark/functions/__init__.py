@@ -1,0 +1,1 @@
+"""Functions of SQL: the interfaces of Spark, functions of columns, Unity Catalog."""

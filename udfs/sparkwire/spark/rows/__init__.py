@@ -1,0 +1,1 @@
+"""Typed rows of messages as DataFrames: Avro, DataHub, Debezium."""
