@@ -21,9 +21,10 @@ def page_lines() -> list[tuple[str, str, str, str]]:
     result, heading = [], ""
     for line in PAGE.splitlines():
         heading = line.removeprefix("## ") if line.startswith("## ") else heading
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("|") and not set(line) <= set("|- ") and "result" not in cells[1]:
-            result.append((heading, *cells))
+        if line.startswith("|") and not set(line) <= set("|- "):
+            name, outcome, remark = (cell.strip() for cell in line.strip("|").split("|"))
+            if "result" not in outcome:
+                result.append((heading, name, outcome, remark))
     return result
 
 
@@ -59,12 +60,13 @@ def in_words(errors: list[str | None]) -> str:
 @pytest.mark.parametrize("name", POSITIONS)
 def test_the_position_in_the_source(name: str) -> None:
     [remark] = [line[3] for line in page_lines() if line[1] == name]
+    expected = POSITIONS[name]
     for row in decoded(SECTIONS["Debezium's connectors"][name], order="source"):
-        if POSITIONS[name] is None:
+        if expected is None:
             assert (row["_error_"], remark) == ("MISSING_FIELD", "none: `MISSING_FIELD`")
         else:
             assert row["_error_"] is None
-            assert tuple(part for part in row["_order_"].values() if part is not None) == (0, *POSITIONS[name])
+            assert tuple(part for part in row["_order_"].values() if part is not None) == (0, *expected)
 
 
 def test_the_position_of_informix() -> None:

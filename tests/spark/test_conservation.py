@@ -27,7 +27,7 @@ def results(df: DataFrame, format: str, **options: Any) -> dict[int, list[tuple[
     """The operation, id and error of each row, by the offset of its message."""
     changes = sparkwire.changes(
         df,
-        format=format,  # type: ignore[arg-type]
+        format=format,
         table=TABLE,
         key="key",
         headers="headers",
@@ -57,7 +57,7 @@ def test_every_message_is_a_row_or_is_left_out_by_name(records: DataFrame, forma
         for offset, kind in enumerate(kinds)
         if result(found.get(offset, [])) not in getattr(kind, format).split("|")
     }
-    assert not wrong
+    assert sorted(wrong) == []
     ids = {
         (kinds[offset].name, id, offset) for offset, rows in found.items() for op, id, error in rows if error is None
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -23,8 +23,6 @@ _PLACES = {
     "maxwell": ("maxwell/maxwell", ""),
     "postgres2": ("debezium/postgres2", ""),
     "flink": ("flink/flink", ""),
-    "flink-mariadb": ("flink/flink", "mariadb/"),
-    "flink-postgres": ("flink/flink", "postgres/"),
 }
 """the archive and folder of each system"""
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -140,7 +138,7 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
-def arrow(records: list[Record]) -> pa.RecordBatch:
+def arrow(records: Sequence[Record]) -> pa.RecordBatch:
     """Records as Spark's Kafka source returns them. ``line`` is the place in the list."""
     return pa.record_batch(
         {

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.changes.formats import decoder
+from sparkwire.changes.formats import Decoder, decoder, in_json
 from sparkwire.changes.records import Plan, Records
-from sparkwire.core.table_names import table_of
+from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
+from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from tests.support.arrow import with_dicts
 from tests.support.cdc_golden import Record, arrow
@@ -23,8 +24,21 @@ class Decoded(NamedTuple):
     rows: list[dict[str, Any]]
 
 
-def changes_of(
-    records: Sequence[Record],
+def changes_of(records: Sequence[Record], format: str, table: str, **options: Any) -> Decoded:
+    """The change table of records, with the options of ``sparkwire.changes``."""
+    given = _given(records)
+    decode = _decoder(given, format, table, **options)
+    changes = decode(given)
+    return Decoded(decode.schema, list(map(int, changes.rows)), with_dicts(changes.batch.to_struct_array()))
+
+
+def schema_of(records: Sequence[Record], format: str, table: str, **options: Any) -> pa.Schema:
+    """The schema of the change table."""
+    return _decoder(_given(records), format, table, **options).schema
+
+
+def _decoder(
+    records: Records,
     format: str,
     table: str,
     *,
@@ -33,37 +47,47 @@ def changes_of(
     order: str = "offset",
     before: str = "key",
     nulls: str = "written",
-    topics: Mapping[str, str] | None = None,
-    only_table: bool = False,
-) -> Decoded:
-    """The change table of records, with the options of ``sparkwire.changes``."""
-    batch = arrow(records)
-    named = (batch[name] for name in ("value", "key", "headers", "topic", "partition", "offset"))
-    if columns is None:
-        from tests.support.wip import declared
-
-        columns = declared(records, format, table)
+) -> Decoder:
+    source = table_of(table)
+    known = _survey(records, format, source)
+    own = known.columns if columns is None else dict(columns)
     plan = Plan(
-        table_of(table),
-        columns,
-        None if keys is None else tuple(keys),
+        source,
+        own,
+        _own_keys(known, own) if keys is None else tuple(keys),
         by_source=order == "source",
-        whole_before=before == "full",
+        whole_before=format != "debezium" or before == "full",
         placeholder=UNAVAILABLE,
         absent_nulls=nulls == "absent",
-        topics=topics,
-        only_table=only_table,
+        topics=known.topics,
+        only_table=known.only_table,
     )
-    decode = decoder(format, plan, with_headers=True)
-    changes = decode(Records(*named))
-    return Decoded(decode.schema, list(map(int, changes.rows)), with_dicts(changes.batch.to_struct_array()))
+    return decoder(format, plan, with_headers=True)
+
+
+def _own_keys(known: Survey, columns: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The key that the messages name, if it is the same in all. Maxwell writes its names in lower case."""
+    spelling = {name.lower(): name for name in columns}
+    names = tuple(name if name in columns else spelling.get(name.lower(), name) for name in known.keys or ())
+    return names if names and set(names) <= set(columns) else None
 
 
 def changes_by_table(records: Sequence[Record], format: str, **options: Any) -> dict[str, Decoded]:
     """The change tables of all tables in the records."""
-    from tests.support.wip import tables
+    tables = _survey(_given(records), format, None).tables
+    return {table: changes_of(records, format, table, **options) for table in tables}
 
-    return {table: changes_of(records, format, table, **options) for table in tables(records, format)}
+
+def _given(records: Sequence[Record]) -> Records:
+    batch = arrow(records)
+    return Records(*(batch[name] for name in ("value", "key", "headers", "topic", "partition", "offset")))
+
+
+def _survey(records: Records, format: str, table: Table | None) -> Survey:
+    if format != "debezium":
+        return Survey.of(survey_messages(format, records, table), format, table)
+    values, keys = in_json(records.values, records.headers), in_json(records.keys, records.headers)
+    return Survey.of(survey_debezium(values, keys, records, table), format, table)
 
 
 def as_changes(decoded: Decoded, table: str) -> list[Change]:

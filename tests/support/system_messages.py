@@ -51,8 +51,11 @@ def text(value: Any) -> bytes:
 
 def record(value: Any, key: Any = None, *, topic: str = TOPIC, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
     """A record; values and keys that are not bytes become JSON, None means no bytes."""
-    as_bytes = (None if one is None else one if isinstance(one, bytes) else text(one) for one in (key, value))
-    return Record(topic, 0, 0, *as_bytes, list(headers))
+    return Record(topic, 0, 0, _bytes(key), _bytes(value), list(headers))
+
+
+def _bytes(value: Any) -> bytes | None:
+    return value if value is None or isinstance(value, bytes) else text(value)
 
 
 def numbered(records: Sequence[Record]) -> list[Record]:
@@ -99,7 +102,9 @@ def connect_schema(name: str = "shop.shopdb.customers.Envelope") -> dict[str, An
         },
     ]
     images = [{"type": "struct", "fields": row, "optional": True, "field": side} for side in ("before", "after")]
-    return {"type": "struct", "fields": images, "optional": False, "name": name}
+    source = {"type": "struct", "fields": [], "optional": False, "field": "source"}
+    op = {"type": "string", "optional": False, "field": "op"}
+    return {"type": "struct", "fields": [*images, source, op], "optional": False, "name": name}
 
 
 def key_schema() -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from json.decoder import scanstring
 from typing import Any
 
 from sparkwire.core.table_names import table_name
@@ -50,7 +49,7 @@ def raw_members(text: str) -> dict[str, str]:
     """The members of a JSON object as they are written."""
     members, place = {}, 1
     while text[place] != "}":
-        name, place = scanstring(text, place + 1 + (text[place] == ","))
+        name, place = _DECODER.raw_decode(text, place + (text[place] == ","))
         _, end = _DECODER.raw_decode(text, place + 1)
         members[name] = text[place + 1 : end]
         place = end

@@ -11,6 +11,7 @@ import re
 import struct
 from collections.abc import Callable
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 UTC = datetime.UTC
@@ -27,6 +28,7 @@ def same(value: Any, type: str, text: str | None, unexpected: str | None = None)
     return value is not None and unexpected is None and _SAME.get(name, same_text)(value, type, text)
 
 
+@cache
 def kind(type: str) -> str:
     """The name of a type without its parameters."""
     match = re.match(r"[a-z]+", type)

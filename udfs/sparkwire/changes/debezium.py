@@ -53,6 +53,7 @@ def read_debezium(
     has_key = np.ones(len(dead), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     wrong = wrong_messages(messages, types)
     own, unknown = _owned(messages, keys, records, plan, dead)
+    own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
     notices = _notices(messages, keys, types) & ~wrong
     rows = np.flatnonzero((own | unknown | wrong) & ~notices & ~(dead & ~has_key))
     taken, is_dead = primitive(rows), dead[rows]

@@ -93,7 +93,8 @@ def _names(key: bytes | str) -> list[str] | None:
         parsed = json.loads(key)
     except ValueError:  # a random id, of a statement
         return None
-    parts = parsed[2] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else []
+    parts = parsed[-1] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else None
+    parts = parts if isinstance(parts, list) else []
     return [name for part in parts if isinstance(part, dict) for name in part] or None
 
 

@@ -26,4 +26,5 @@ OGG: System = System(
     operations={"I": INSERT, "U": UPDATE, "D": DELETE, "T": TRUNCATE},
     marks=({"op": TEXT, "after": ANYTHING}, {"op": TEXT, "before": ANYTHING}, {"op": TEXT, "table": TEXT}),
     type_of=of_sql,
+    table_has_schema=True,
 )

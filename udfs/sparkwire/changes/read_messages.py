@@ -39,10 +39,11 @@ class Expanded(NamedTuple):
 def of_table(fields: Fields, table: Table) -> Bools:
     """Messages of the table, and those that do not name one."""
     chosen = np.ones(fields.source.rows, np.bool_)
-    for role, name in (("table", table.name), ("database", table.database), ("schema", table.schema)):
-        if name is not None:
-            same = bools_of(pc.equal(fields.texts(role), name).fill_null(True))
-            chosen &= same
+    database, schema, name = fields.names
+    inner = pc.coalesce(database, schema) if table.schema is None and fields.system.table_has_schema else database
+    for names, wanted in ((name, table.name), (inner, table.database), (schema, table.schema)):
+        if wanted is not None:
+            chosen &= bools_of(pc.equal(names, wanted).fill_null(True))
     return chosen
 
 
@@ -53,7 +54,7 @@ def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
     errors = _errors(fields, is_known)
     has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
-    chosen |= fields.valid & (errors == WRONG_FORMAT)
+    chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
     rows = np.flatnonzero(chosen)
     changes_rows = ~bools_of(pc.equal(ops, TRUNCATE).fill_null(False)) & (errors == OK)
     expanded = _expanded(fields, rows, changes_rows)
@@ -72,7 +73,7 @@ def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
         after,
         row_errors,
         timestamps(numbers[expanded.messages] * scale, "ms", timed[expanded.messages]),
-        fields.texts("table").take(taken),
+        fields.names[2].take(taken),
         _text_or_null(fields.texts("transaction").take(taken)),
         keys,
         _versions(fields, expanded.messages),
@@ -109,6 +110,7 @@ def _errors(fields: Fields, is_known: Bools) -> Ints:
             (~fields.recognized, WRONG_FORMAT),
             (~is_known, UNKNOWN_OPCODE),
             ((time > NULL) & (time != INTEGER), BAD_FIELD),
+            (fields.has_odd_names, BAD_FIELD),
         )
     ):
         errors[fault] = code

@@ -127,15 +127,11 @@ def survey_messages(format: str, records: Records, table: Table | None) -> list[
     fields = Fields(system, records.values)
     known = fields.recognized & fields.documents.intact
     own = known if table is None else known & of_table(fields, table)
-    facts = [*_table_facts(_names(fields, role, known) for role in ("database", "schema", "table"))]
+    facts = [*_table_facts(pc.if_else(primitive(known, type=pa.bool_()), names, None) for names in fields.names)]
     facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
     names = key_lists(fields, records, np.flatnonzero(own), ())
     facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
     return facts + _advice_facts(records.values, fields.valid & ~fields.recognized, format)
-
-
-def _names(fields: Fields, role: str, chosen: Bools) -> pa.Array:
-    return pc.if_else(primitive(chosen, type=pa.bool_()), fields.texts(role), None)
 
 
 def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, str]]:

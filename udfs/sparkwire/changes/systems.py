@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.core.column import Binary, binary_of
 from sparkwire.json import values
@@ -24,6 +25,8 @@ NUMBER = (INTEGER,)
 TEXT = (STRING, ESCAPED)
 ROW = (OBJECT,)
 ROWS = (ARRAY, NULL)
+NAMES = ("database", "schema", "table")
+"""the roles of names"""
 ANYTHING = (NULL, *range(STRING, ARRAY + 1))
 
 
@@ -62,6 +65,8 @@ class System(NamedTuple):
     """the columns that messages declare, if rows do not: a name and a type of each"""
     names_in_key: Callable[[pa.Array], pa.Array] | None = None
     """the names of the key columns in the keys of records, as ARRAY<STRING>, in lower case; for messages that do not name them"""
+    table_has_schema: bool = False
+    """whether ``table`` also names the schema: ``schema.table``"""
     left_out: Callable[[Fields], Bools] | None = None
     """further messages that are left out"""
     position: pa.DataType | None = None
@@ -92,6 +97,23 @@ class Fields:
 
     def texts(self, role: str) -> pa.Array:
         return values.texts(self.value(role))
+
+    @cached_property
+    def names(self) -> tuple[pa.Array, pa.Array, pa.Array]:
+        """The database, the schema and the table that each message names; NULL if it does not."""
+        database, schema, table = (self.texts(role) for role in NAMES)
+        if not self.system.table_has_schema:
+            return database, schema, table
+        parts = pc.extract_regex(table, r"^(?:(?P<schema>.*)\.)?(?P<table>[^.]*)$")
+        outer, name = (pc.struct_field(parts, one) for one in ("schema", "table"))
+        return database, pc.coalesce(schema, pc.if_else(pc.equal(outer, ""), None, outer)), name
+
+    @property
+    def has_odd_names(self) -> Bools:
+        """Messages with a name that is not a text."""
+        kinds = (self.value(role).kinds for role in NAMES)
+        odd: Bools = np.logical_or.reduce([(kind > NULL) & ~np.isin(kind, TEXT) for kind in kinds])
+        return odd
 
     @property
     def valid(self) -> Bools:

@@ -276,6 +276,15 @@ class Messages:
             codes[chosen] = code
         return codes
 
+    @cached_property
+    def has_odd_names(self) -> Bools:
+        """Messages with a name of a database, schema or table that is not a text."""
+        odd = np.zeros(self.source.rows, np.bool_)
+        for field in ("source.db", "source.schema", "source.table"):
+            kinds = self.value(field).kinds
+            odd |= (kinds > NULL) & (kinds != STRING) & (kinds != ESCAPED)
+        return odd
+
     # ------------------------------------------------------------ errors
 
     @cached_property
@@ -303,6 +312,7 @@ class Messages:
             (bare & (source <= NULL), MISSING_FIELD),
             (self.enveloped & ~self.cloud & (source > NULL) & (source != OBJECT), BAD_FIELD),
             ((time > NULL) & (time != INTEGER), BAD_FIELD),
+            (self.has_odd_names & (not required), BAD_FIELD),
             (self._deleted_is_odd, BAD_FIELD),
             (missing & ("image" in required), MISSING_FIELD),
             (bad, BAD_FIELD),

@@ -304,19 +304,30 @@ def _number(raw: pa.Array, type: Type) -> pa.Array:
     return decimals_of(raw, type.arrow)
 
 
+def floats_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
+    """Floating-point numbers from texts of numbers; NULL if a number is too large. ``Infinity`` is one."""
+    numbers = texts.cast(pa.float64()).cast(type)
+    if pc.all(pc.is_finite(numbers)).as_py() is not False:
+        return numbers
+    is_word = pc.match_substring_regex(texts, "^-?[A-Za-z]")
+    return pc.if_else(pc.or_(pc.is_finite(numbers), is_word), numbers, None)
+
+
 def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Decimals from texts; NULL if a number has more digits than the type."""
     if pa.types.is_string(type):
         return texts
-    with suppress(pa.ArrowInvalid):
-        return texts.cast(type)
+    if not pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():  # Arrow makes 4.9E-324 zero
+        with suppress(pa.ArrowInvalid):
+            return texts.cast(type)
     return pa.array([_decimal_or_none(text, type) for text in texts.to_pylist()], type)
 
 
 def _decimal_or_none(text: str | None, type: pa.DataType) -> Decimal | None:
     with suppress(ArithmeticError, ValueError, pa.ArrowInvalid):
         number = Decimal(text or "NaN")
-        return pa.scalar(number, type).as_py() if number.is_finite() else None
+        fitted: Decimal = pa.scalar(number, type).as_py()
+        return fitted if fitted == number else None
     return None
 
 

@@ -31,7 +31,7 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP, sql_name
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.json import values
-from sparkwire.json.conversions import decimals_of, local_times, parsed, split_members
+from sparkwire.json.conversions import decimals_of, floats_of, local_times, parsed, split_members
 from sparkwire.json.grammar import ARRAY, NULL
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -185,7 +185,7 @@ def _decimals(texts: pa.Array, type: Type) -> pa.Array:
 
 def _floats(texts: pa.Array, type: Type) -> pa.Array:
     plain = pc.match_substring_regex(texts, r"^(-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?|NaN|-?Infinity)$")
-    return pc.if_else(plain, texts, None).cast(pa.float64()).cast(type.arrow)
+    return floats_of(pc.if_else(plain, texts, None), type.arrow)
 
 
 def _booleans(texts: pa.Array, _: Type) -> pa.Array:

@@ -67,7 +67,7 @@ def _is_text(items: Values) -> Bools:
 
 def _float(items: Values, type: Type) -> Converted:
     numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    floats = pc.if_else(pc.is_finite(numbers), numbers, None)  # a DOUBLE cannot hold 1e400
+    floats = pc.if_else(pc.is_finite(numbers.cast(type.wire)), numbers, None)  # a DOUBLE cannot hold 1e400
     is_text = _is_text(items)
     if is_text.any():
         words = values.texts(items.only(is_text))
