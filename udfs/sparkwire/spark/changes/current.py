@@ -24,7 +24,7 @@ from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.changes.steps import LACKS_VALUES, LIVE_RANK, events
 from sparkwire.spark.changes.truncates import Ended, last_truncates
 
-_HISTORY: Final = ("unavailable", "has_values", "begins", "ends", "departure", "arrival")
+_HISTORY: Final = ("unavailable", "has_values", "begins", "departure", "arrival")
 """columns of `events` that only `settled` needs"""
 _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"

@@ -8,6 +8,7 @@ that is no change of a key: there the life of another row ends or begins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 import pyarrow as pa
 import pyspark.sql.functions as F
@@ -19,6 +20,15 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import key_text, sentence
 from sparkwire.spark.changes.steps import LACKS_VALUES
 
+_REPEATS: Final = "(departure IS NOT NULL AND NOT coalesce(was_live, TRUE))"
+"""whether a step is the departure of a key that is gone already: the connector has repeated its message"""
+_REPEATED: Final = "array_max(transform(filter(departures, one -> one.event = departure AND one.lived), one -> one.at))"
+"""the order of the departure that it repeats"""
+_ARRIVED: Final = (
+    "array_min(transform(filter(arrivals, one -> one.event = arrived.event AND one.life = life), one -> one.at))"
+)
+"""the order of the last arrival; if the connector has repeated its message, that of the first one in this life of the key"""
+
 
 def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last steps that lack values, filled with their earlier values, also from before a change of the key.
@@ -26,7 +36,6 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     Columns: the key, ``at``, ``topic``, ``time``, the values; ``unexpected``, with the texts of the values that were filled in;
     and ``split``, the error if a value depends on steps that cannot be compared, or NULL.
     """
-    told = _told(steps, table)
     places = table.value_places()
     moved = {
         name: f"(arrived.life = life AND coalesce(told_{place}.life < life OR told_{place}.at < arrived.at, TRUE))"
@@ -36,17 +45,19 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
         f"{sql_string(place)}, CASE WHEN NOT coalesce({moved[name]}, FALSE) THEN {_value(name, place)} END"
         for name, place in places.items()
     )
-    # A message that the connector repeated is no further change of the key: the old key is gone already, or the new one lives.
-    departed = "departure IS NOT NULL AND coalesce(was_live, TRUE)"
-    result = told.where(f"wanted OR {departed}").selectExpr(
+    all_places = ", ".join(map(sql_string, places.values()))
+    result = _told(steps, table).selectExpr(
         *table.key_names(),
         *("at", "topic", "`time`", "unavailable", "unexpected", "wanted"),
-        f"CASE WHEN {departed} THEN {_numbered('departure', 'departures')} END AS departed",
-        f"{_numbered('arrived.event', 'arrivals')} AS arrived",
-        f"{_names_where({places[name]: condition for name, condition in moved.items()})} AS moved",
+        f"concat(departure, '#', {_number('departures', 'departure')}) AS departed",
+        f"CASE WHEN {_REPEATS} THEN concat(departure, '#', {_number('departures', 'departure', _REPEATED)}) "
+        f"ELSE concat(arrived.event, '#', {_number('arrivals', 'arrived.event', _ARRIVED)}) END AS arrived",
+        f"CASE WHEN {_REPEATS} THEN array({all_places}) "
+        f"ELSE {_names_where({places[name]: condition for name, condition in moved.items()})} END AS moved",
         "CASE WHEN split.at >= arrived.at THEN split.error END AS split",
         f"named_struct({values}) AS row",
     )
+    result = result.where("wanted OR departed IS NOT NULL AND NOT departed <=> arrived")
 
     def go_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)
@@ -76,19 +87,22 @@ def _told(steps: DataFrame, table: ChangedTable) -> DataFrame:
     by_key = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(table.order.sequence)}"
     now = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     before = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    lives = steps.selectExpr(
+    # The row of an UPDATE_BEFORE lives on in the step with the same order.
+    ends = f"NOT live AND NOT coalesce(lead({table.order.whole()}) OVER ({by_key}) = {table.order.whole()}, FALSE)"
+    lives = steps.selectExpr("*", f"{table.order.whole()} AS at", f"{ends} AS is_end").selectExpr(
         "*",
-        f"{table.order.whole()} AS at",
-        f"count_if(begins) OVER {now} + count_if(ends) OVER {before} AS life",
+        f"count_if(begins) OVER {now} + count_if(is_end) OVER {before} AS life",
         f"lag(live) OVER ({by_key}) AS was_live",
         f"lead(TRUE) OVER ({by_key}) IS NULL AND {LACKS_VALUES} AS wanted",
         f"{_split(table)} AS error",
     )
-    arrival = "CASE WHEN arrival IS NOT NULL THEN struct(arrival AS event, life) END"
-    departure = "CASE WHEN departure IS NOT NULL AND coalesce(was_live, TRUE) THEN struct(departure AS event, life) END"
+    arrival = "CASE WHEN arrival IS NOT NULL THEN struct(at, arrival AS event, life) END"
+    departure = (
+        "CASE WHEN departure IS NOT NULL THEN struct(at, departure AS event, coalesce(was_live, TRUE) AS lived) END"
+    )
     return lives.selectExpr(
         *(name for name in lives.columns if name not in places.values()),
-        f"last(CASE WHEN arrival IS NOT NULL THEN struct(at, arrival AS event, life) END, TRUE) OVER {now} AS arrived",
+        f"last({arrival}, TRUE) OVER {now} AS arrived",
         f"collect_set({arrival}) OVER {now} AS arrivals",
         f"collect_set({departure}) OVER {now} AS departures",
         f"last(CASE WHEN error IS NOT NULL THEN struct(at, error) END, TRUE) OVER {now} AS split",
@@ -126,9 +140,13 @@ def _split(table: ChangedTable) -> str:
     return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
 
 
-def _numbered(event: str, events: str) -> str:
-    """An event with its number: several changes of a key may have one event, and have the same sequence under both keys."""
-    return f"concat({event}, '#', size(filter({events}, one -> one.event = {event})))"
+def _number(events: str, event: str, until: str = "") -> str:
+    """How often an event has occurred under this key: several changes of a key may have one event.
+
+    They have the same sequence under the old key and under the new one. ``until``: only up to this order.
+    """
+    early = f" AND one.at <= {until}" if until else ""
+    return f"size(array_distinct(transform(filter({events}, one -> one.event = {event}{early}), one -> one.at)))"
 
 
 def _names_where(conditions: Mapping[str, str]) -> str:

@@ -81,7 +81,7 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
         moves = f"({is_live} AND event IS NULL AND ({known}) AND ({differs}))"
         columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS gone")
-        own = f"to_json(struct(struct({', '.join(keys)}), struct({', '.join(old)}), {order.whole()}))"
+        own = f"to_json(struct(struct({', '.join(keys)}) AS new, struct({', '.join(old)}) AS old))"
         gone = "gone"
         departure = f"CASE WHEN gone THEN {own} WHEN NOT {is_live} THEN event END"
         arrival = f"CASE WHEN {is_live} AND NOT gone THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
