@@ -86,11 +86,18 @@ def read() -> None:
     for path in (DATA / "kafka").rglob("*.log"):
         sparkwire.read(path).read_all()
     orders = DATA / "kafka" / "orders-0"
-    for options in ({"rows": "batches"}, {"isolationLevel": "read_committed"}, {"key": "k"}, {"keyPrefix": "k"},
-                    {"valueContains": "a"}, {"startingOffset": 100, "endingOffset": 200},
-                    {"startingTimestamp": "2020-09-13T12:26:45Z"},
-                    {"columns": "offset, first_lost, last_lost, hidden"}):  # fmt: skip
-        sparkwire.read(orders, **options).read_all()
+    options: list[dict[str, Any]] = [
+        {"rows": "batches"},
+        {"isolationLevel": "read_committed"},
+        {"key": "k"},
+        {"keyPrefix": "k"},
+        {"valueContains": "a"},
+        {"startingOffset": 100, "endingOffset": 200},
+        {"startingTimestamp": "2020-09-13T12:26:45Z"},
+        {"columns": "offset, first_lost, last_lost, hidden"},
+    ]
+    for given in options:
+        sparkwire.read(orders, **given).read_all()
     for path in (DATA / "databus").glob("*.bin"):
         sparkwire.read(path).read_all()
         sparkwire.read(path, columns="sequence, event_type").read_all()

@@ -1,13 +1,17 @@
 """Read Databus, Kafka, DataHub, Debezium and Avro bytes with Apache Spark.
 
+Kafka's segments become a table, a topic of Debezium's changes the table now, and SQL functions read BINARY columns::
+
     import sparkwire
     sparkwire.register(spark)
 
-    records = spark.read.format("kafka_log").load("/backup/orders-0")       # Kafka's segments as a table
+    records = spark.read.format("kafka_log").load("/backup/orders-0")
     orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key")
-    sparkwire.current(orders)                                               # the table now
-    sparkwire.merge(orders, "/lake/orders")                                 # the table kept up to date
-    spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1") # functions over BINARY columns
+
+    sparkwire.current(orders)
+    sparkwire.merge(orders, "/lake/orders")
+
+    spark.sql("SELECT dbus_opcode(value), count(*) FROM events GROUP BY 1")
 
 The modules `avro`, `databus`, `datahub`, `debezium`, `kafka` and `registry` are for one format each. `sql_functions` has the SQL
 functions for DataFrame code. ``FUNCTIONS["dbus_opcode"].decode(array)`` decodes an Arrow array without Spark.
