@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit pages coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
+.PHONY: demo test lint types imports unit without-java pages coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
 
 # The programs of README.md.
 demo: java $(DEMO_READY)
@@ -31,9 +31,9 @@ test: java $(READY)
 pages: $(READY) java site
 	$(PYTEST) -m "pages"
 
-# All others with Spark, and those that start processes.
+# All others: with Spark, with processes, with many cases.
 spark: $(READY) java
-	$(PYTEST) -m "spark"
+	$(PYTEST) -m "spark or thorough"
 
 kernels: $(READY)
 	$(BIN)/python -m sparkwire warm
@@ -59,17 +59,21 @@ imports: $(READY)
 
 # Those that need neither Java nor processes of their own. The folders left out need Java, and some of their modules a newer
 # Spark than the oldest one.
-UNIT := --ignore=tests/spark --ignore=tests/docs -m "unit"
+WITHOUT_JAVA := --ignore=tests/spark --ignore=tests/docs
 unit: $(READY)
-	$(PYTEST) $(UNIT)
+	$(PYTEST) $(WITHOUT_JAVA) -m "unit"
 
-# Which lines of the package they run; no other test counts toward the floor in pyproject.toml. Kernels are compiled anew, with a mark for each statement and a check of each access.
+# Those, and the ones with many cases.
+without-java: $(READY)
+	$(PYTEST) $(WITHOUT_JAVA) -m "unit or thorough"
+
+# Which lines of the package these run; no other test counts toward the floor in pyproject.toml. Kernels are compiled anew, with a mark for each statement and a check of each access.
 coverage: export SPARKWIRE_CHECKED := 1
 coverage: export SPARKWIRE_KERNEL_CACHE := off
 coverage: export PYTHONPATH := .
 coverage: $(READY)
 	rm -rf build/coverage
-	PYTEST_PLUGINS=tests.support.kernel_lines $(PYTEST) $(UNIT)
+	PYTEST_PLUGINS=tests.support.kernel_lines $(PYTEST) $(WITHOUT_JAVA) -m "unit or thorough"
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -83,13 +87,13 @@ unit-oldest: build/uv
 	$(OLDEST) --no-deps --constraint build/together.txt --output-file build/oldest.txt pyproject.toml
 	build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/oldest
 	build/uv/bin/uv pip install --quiet --python build/oldest/bin/python --constraint build/oldest.txt --editable '.[$(EXTRAS)]'
-	$(MAKE) unit READY= BIN=build/oldest/bin
+	$(MAKE) without-java READY= BIN=build/oldest/bin
 
 unit-newest: build/uv
 	printf 'numba>=0.0.dev0\nllvmlite>=0.0.dev0\n' > build/newest.txt
 	build/uv/bin/uv venv --quiet --clear --python $(PYTHON) build/newest
 	build/uv/bin/uv pip install --quiet --python build/newest/bin/python --override build/newest.txt --editable '.[$(EXTRAS)]'
-	$(MAKE) unit READY= BIN=build/newest/bin
+	$(MAKE) without-java READY= BIN=build/newest/bin
 
 # What development and the demo install, to the last digit: commit what it writes.
 lock: build/uv

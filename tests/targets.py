@@ -1,7 +1,8 @@
 """Which make target runs a test: each test belongs to exactly one of the marks in ``TARGETS``.
 
 ``tests/conftest.py`` adds the mark when pytest collects the tests. A new test belongs to ``unit`` if it needs neither Spark nor
-a process, and to ``spark`` otherwise. ``tests/project/test_targets.py`` compares the marks with the Makefile and ``.ci/run``.
+a process, and to ``spark`` otherwise: ``EVERYDAY``, ``PAGES`` and ``THOROUGH`` list the exceptions.
+``tests/project/test_targets.py`` compares the marks with the Makefile and ``.ci/run``.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import pytest
 
 TARGETS: Final = {
     "unit": "needs neither Spark nor a process: make unit, make test",
+    "thorough": "the same with many cases, in `THOROUGH`: make without-java, make spark",
     "everyday": "the most important ones with Spark, in `EVERYDAY`: make test",
     "pages": "documentation, notebooks, recipes, SQL examples, in `PAGES`: make pages",
-    "spark": "all others with Spark, or that start processes: make spark",
+    "spark": "all others, which need Spark or start processes: make spark",
     "integration": "against real servers and clusters: make integration",
 }
 
@@ -25,6 +27,23 @@ PAGES: Final = (
     "tests/spark/test_client_recipes.py",
     "tests/spark/test_kafka.py",
 )
+
+THOROUGH: Final = (
+    "tests/changes/test_golden_",
+    "tests/core/test_contracts.py::test_one_batch_is_many_batches",
+    "tests/core/test_jobs.py::test_each_step_",
+    "tests/core/test_odd_names.py::test_a_log",
+    "tests/debezium/test_golden.py",
+    "tests/kafka/test_files.py::test_corruption",
+    "tests/kafka/test_files.py::test_rows_do_not_depend_on_splits",
+    "tests/kafka/test_files_follow.py",
+    "tests/kafka/test_files_search.py",
+    "tests/kafka/test_files_seek.py",
+    "tests/kafka/test_picture.py",
+    "tests/kafka/test_remote.py",
+    "tests/kafka/test_remote_holes.py",
+)
+"""tests that take seconds; make unit has at most 90 s"""
 
 EVERYDAY: Final = {
     "functions in SQL": "tests/spark/test_functions.py::test_cases",
@@ -80,7 +99,9 @@ def target(test: str, *, needs_spark: bool, starts_processes: bool) -> str:
         return "everyday"
     if test.startswith(PAGES):
         return "pages"
-    return "spark" if folder == "spark" or needs_spark or starts_processes else "unit"
+    if folder == "spark" or needs_spark or starts_processes:
+        return "spark"
+    return "thorough" if test.startswith(THOROUGH) else "unit"
 
 
 def unknown(tests: Iterable[str]) -> list[str]:

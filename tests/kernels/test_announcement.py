@@ -29,9 +29,20 @@ def test_compilation_of_more_than_three_seconds_is_announced_once(
     assert reported(caplog, *times) == [cache.COMPILING] * lines
 
 
-def test_workers_of_spark_announce_nothing(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark.daemon", sys)
+@pytest.mark.parametrize("module", ["pyspark.daemon", "pyspark.worker", "pyspark.worker_util"])
+def test_workers_of_spark_announce_nothing(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    for name in cache._WORKERS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, module, sys)
     assert reported(caplog, 0.0, 60.0) == []
+
+
+def test_a_driver_announces(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in cache._WORKERS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert reported(caplog, 0.0, 60.0) == [cache.COMPILING]
 
 
 def test_the_message_names_an_existing_command() -> None:

@@ -59,6 +59,7 @@ def test_make_unit_runs_the_unit_tests() -> None:
     [
         ("tests/kafka/test_files.py::test_rows", False, False, "unit"),
         ("tests/kafka/test_files.py::test_rows", True, False, "spark"),
+        ("tests/kafka/test_files_seek.py::test_rows", False, False, "thorough"),
         ("tests/kafka/test_files.py::test_rows", False, True, "spark"),
         ("tests/spark/test_new.py::test_rows", False, False, "spark"),
         ("tests/spark/test_functions.py::test_cases[kafka]", True, False, "everyday"),

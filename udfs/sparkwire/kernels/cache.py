@@ -55,6 +55,8 @@ _IMPORT = re.compile(
     rf"^[ \t]*(?:from|import)[ \t]+({PACKAGE}[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*))?".encode(), re.MULTILINE
 )
 _USER = os.getuid() if hasattr(os, "getuid") else 0
+_WORKERS = ("pyspark.daemon", "pyspark.worker", "pyspark.worker_util")
+"""modules that only Spark's workers load; those that plan the tasks of a data source have no daemon"""
 _LONG = 3.0
 """time after which to announce compiling [s]"""
 COMPILING = "Compiling kernels, once per machine. `python -m sparkwire warm` compiles all of them ahead."
@@ -113,7 +115,7 @@ class Announcement:
 
     def __init__(self) -> None:
         self._since: float | None = None
-        self.made = "pyspark.daemon" in sys.modules or "pyspark.worker" in sys.modules
+        self.made = any(name in sys.modules for name in _WORKERS)
 
     def compiling(self, now: float) -> None:
         """Report that a kernel is about to compile; ``now`` is the time of a monotonic clock [s]."""
