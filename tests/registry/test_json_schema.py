@@ -53,6 +53,27 @@ POINT_TYPE = pa.struct([("x", pa.float64()), ("y", pa.int64())])
             {"allOf": [POINT, {"properties": {"z": {"type": "integer"}}}]},
             pa.struct([*POINT_TYPE, pa.field("z", pa.int64())]),
         ),
+        ({"type": "object", "allOf": [POINT]}, POINT_TYPE),
+        ({"type": ["object", "null"], "allOf": [POINT]}, POINT_TYPE),
+        ({"type": "object", "allOf": [{"$ref": "#/$defs/point"}, {"required": ["x"]}]}, POINT_TYPE),
+        ({"type": "object", "$ref": "#/$defs/point"}, POINT_TYPE),
+        ({"type": "object", "oneOf": [POINT, {"properties": {"x": {"type": "number"}}}]}, POINT_TYPE),
+        ({**POINT, "anyOf": [{"required": ["x"]}, {"required": ["y"]}]}, POINT_TYPE),
+        ({**POINT, "allOf": [{"if": {"required": ["x"]}, "then": {"required": ["y"]}}]}, POINT_TYPE),
+        (
+            {**POINT, "if": True, "then": {"properties": {"z": {"type": "integer"}}}, "else": {"required": ["x"]}},
+            pa.struct([*POINT_TYPE, pa.field("z", pa.int64())]),
+        ),
+        ({"type": "object", "allOf": [{"required": ["x"]}]}, pa.string()),
+        ({"type": "integer", "allOf": [{"minimum": 0}]}, pa.int64()),
+        ({"allOf": [{"type": "integer"}, {"minimum": 0}, True]}, pa.int64()),
+        ({"type": "array", "allOf": [{"minItems": 1}], "items": POINT}, pa.list_(POINT_TYPE)),
+        (
+            {"type": "object", "allOf": [{"additionalProperties": {"type": "integer"}, "type": "object"}]},
+            pa.map_(pa.string(), pa.int64()),
+        ),
+        ({"anyOf": [{"type": "integer"}, {}]}, pa.string()),
+        ({"anyOf": [POINT, {"type": "object"}]}, pa.string()),
         ({"$ref": "#/$defs/point"}, POINT_TYPE),
         ({"type": ["array", "null"], "items": {"$ref": "#/$defs/point"}}, pa.list_(POINT_TYPE)),
     ],
@@ -101,8 +122,19 @@ def test_the_error_names_an_invalid_schema(schema: Any) -> None:
         of(schema)
 
 
+def test_the_columns_of_a_schema_that_is_composed() -> None:
+    assert of({"type": "object", "allOf": [POINT, {"required": ["x"]}]}) == POINT_TYPE
+    assert of({"type": "object", "$ref": "#/$defs/point", "$defs": {"point": POINT}}) == POINT_TYPE
+
+
 def test_a_schema_without_columns_is_rejected() -> None:
-    for schema in ({"type": "string"}, {"type": "object"}, True, {"type": "array", "items": POINT}):
+    for schema in (
+        {"type": "string"},
+        {"type": "object"},
+        True,
+        {"allOf": [{"required": ["a"]}]},
+        {"type": "array", "items": POINT},
+    ):
         with pytest.raises(ValueError, match=r"^schema 0 does not describe objects with properties"):
             of(schema)
     with pytest.raises(ValueError, match=r"^schema 7 is not a JSON Schema: "):

@@ -8,7 +8,7 @@ texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final
 from urllib.parse import urljoin
@@ -20,6 +20,8 @@ from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 _TEXT: Final = pa.string()
+_OBJECT: Final = pa.struct([])
+"""the type of objects without described members"""
 _SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}
 _PYTHON: Final = {bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _URI: Final = "http://schema/"
@@ -53,22 +55,46 @@ def _object(schema: Registered) -> pa.StructType:
         raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which does not exist") from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ValueError(printable(f"{schema.title} is not a JSON Schema: {error}")) from None
-    if not pa.types.is_struct(schema_type):
+    if schema_type is None or schema_type == _OBJECT or not pa.types.is_struct(schema_type):
         raise ValueError(printable(f"{schema.title} does not describe objects with properties, which become columns"))
     return schema_type
 
 
-def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
+def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType | None:
+    """The type of a schema's values; None if the schema does not restrict it, such as one with only ``required``."""
     if not isinstance(schema, dict):  # true: anything
-        return _TEXT
-    types = [_own(name, schema, resolver, within) for name in _names(schema)]
-    parts = (part for key in ("allOf", "anyOf", "oneOf") for part in schema.get(key, ()))
-    types += [_type(part, resolver, within) for part in parts]
+        return None
+
+    def of(part: Any) -> pa.DataType | None:
+        return _type(part, resolver, within)
+
+    types = [_one_of([_own(name, schema, resolver, within) for name in _names(schema)])]
+    types += map(of, schema.get("allOf", ()))
+    types += [_one_of([of(part) for part in schema.get(key, ())]) for key in ("anyOf", "oneOf")]
+    types += [of(schema[key]) for key in ("then", "else") if key in schema]
     if "$ref" in schema:
         place = urljoin(resolver._base_uri, schema["$ref"])
         target = resolver.lookup(schema["$ref"])
         types.append(_TEXT if place in within else _type(target.contents, target.resolver, (*within, place)))
-    return reduce(_merged, types) if types else _TEXT
+    return _all_of(types)
+
+
+def _one_of(types: Sequence[pa.DataType | None]) -> pa.DataType | None:
+    """The type of values that fit at least one of several schemas."""
+    known = [type for type in types if type is not None]
+    if not known or len(known) < len(types):
+        return None
+    some = [type for type in known if not pa.types.is_null(type)]
+    if all(type == _OBJECT for type in some):
+        return _OBJECT if some else known[0]
+    return reduce(_merged, [_TEXT if type == _OBJECT else type for type in some])
+
+
+def _all_of(types: Sequence[pa.DataType | None]) -> pa.DataType | None:
+    """The type of values that fit all of several schemas. One that only says that they are objects adds nothing to others."""
+    known = [type for type in types if type is not None]
+    described = [type for type in known if type != _OBJECT]
+    return reduce(_merged, described) if described else next(iter(known), None)
 
 
 def _names(schema: dict[str, Any]) -> Iterator[str]:
@@ -92,13 +118,13 @@ def _own(name: str, schema: dict[str, Any], resolver: Any, within: tuple[str, ..
     ]
     others = schema.get("additionalProperties")
     if fields or not isinstance(others, dict):
-        return pa.struct(fields) if fields else _TEXT
+        return pa.struct(fields) if fields else _OBJECT
     return pa.map_(_TEXT, _settled(_type(others, resolver, within)))
 
 
-def _settled(type: pa.DataType) -> pa.DataType:
-    """The type, with STRING instead of VOID."""
-    return _TEXT if pa.types.is_null(type) else type
+def _settled(type: pa.DataType | None) -> pa.DataType:
+    """The type of a column: STRING for values of any type, for VOID, and for objects without described members."""
+    return _TEXT if type is None or type == _OBJECT or pa.types.is_null(type) else type
 
 
 def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:

@@ -137,7 +137,7 @@ def abort(folder: Folder, job: str) -> None:
 
 @contextmanager
 def _leaving(folder: Folder, job: str) -> Iterator[None]:
-    """Delete the files of a job afterwards. A failure leaves garbage and is not an error; the job has ended all the same."""
+    """Delete the files of a job afterwards. A failure leaves garbage and is not an error: the job has ended."""
     try:
         yield
     except OSError as error:
