@@ -20,6 +20,7 @@ from sparkwire.kafka.write.check import Report
 from tests.integration.broker import Broker, running
 from tests.integration.test_way_back import brokers
 from tests.kafka.test_write_log import batch, write
+from tests.support.log_files import entry, segment
 
 EPOCHS = "leader-epoch-checkpoint"
 LOGS = tuple(f"{base:020}" for base in (0, 10, 20))
@@ -106,6 +107,12 @@ def kept(folder: Path, topic: str, first: int, stop: int, end: int, start: int =
     )
 
 
+def spanning(folder: Path, *offsets: int) -> None:
+    """Write one segment with these offsets, which may be too far apart for an index."""
+    drop("0*")(folder)
+    segment(folder, 0, [entry(offset, [b"v"]) for offset in offsets])
+
+
 def odd_name(folder: Path) -> None:
     """Create a directory beside the partitions that is not a partition."""
     (folder.parent / "nothing").mkdir()
@@ -164,6 +171,7 @@ CASES: dict[str, Callable[[Path], object]] = {
     "erased-tail": lambda folder: kept(folder, folder.name.rpartition("-")[0], 4, 12, 40),
     "erased-all": lambda folder: kept(folder, folder.name.rpartition("-")[0], 0, 0, 40),
     "erased-far": lambda folder: kept(folder, folder.name.rpartition("-")[0], 4, 12, 2**33),
+    "offsets-span": lambda folder: spanning(folder, 0, 2**31, 2**31 + 1, 2**33),
     "nothing-kept-17": lambda folder: kept(folder, folder.name.rpartition("-")[0], 0, 0, 17, 17),
 }
 
@@ -188,6 +196,8 @@ REJECTED: dict[str, tuple[bool, Callable[[Path], object]]] = {
     "offset-flipped": (False, flip(f"{LOGS[2]}.log", 0)),
     "name": (False, odd_name),
     "epochs": (False, text(EPOCHS, "0\n9\n")),
+    "epoch-below-0": (False, text(EPOCHS, "0\n1\n-1 0\n")),
+    "offset-in-the-middle": (False, lambda folder: spanning(folder, 0, 2**40, 5)),
     "metadata": (False, text("partition.metadata", "id")),
 }
 """cases with which it does not start, each alone, with and without a clean shutdown"""
@@ -327,6 +337,10 @@ def differences(
     after = {file: kept for file, kept in tree(broker.directory / f"{name}-0").items() if not file.endswith(".deleted")}
     for file in sorted({*before, *after}):
         done = effect(file, before.get(file), after.get(file))
+        if (file, "split") in said:
+            if error := not_split(file, before, after):
+                yield f"{name}: {error}"
+            continue
         stem = file.partition(".")[0]
         of_log = {action for log, action in said if log == f"{stem}.log"}
         expected = {action for one, action in said if one == file}
@@ -356,6 +370,13 @@ def differences(
             yield f"{name}: {one}, and it is not there"
         if one.action == "rebuild" and one.file in before and after.get(one.file) == before[one.file]:
             yield f"{name}: {one}, and it is as it was"
+
+
+def not_split(log: str, before: dict[str, Kept], after: dict[str, Kept]) -> str | None:
+    """An error if several segments do not have the bytes of the segment together."""
+    parts = sorted(one for one in after if one.endswith(".log") and (one == log or one not in before))
+    same = b"".join(after[one].data for one in parts) == before[log].data
+    return None if len(parts) > 1 and same else f"{log} was split into {parts}, with the same bytes: {same}"
 
 
 def anew(before: Kept | None, after: Kept | None) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from sparkwire import kafka
 from tests.kafka.test_write_log import files, rows_of, write
+from tests.support.log_files import entry, segment
 
 METADATA = b"version: 0\ntopic_id: Zm9vYmFyYmF6cXV4cXV1eA\n"
 FIRST, LAST, EPOCHS = f"{0:020}", f"{34:020}", "leader-epoch-checkpoint"
@@ -88,6 +89,8 @@ def test_flushed_segments_are_not_verified(logs: Path) -> None:
         (lambda folder: (folder / f"{FIRST}.log.deleted").write_bytes(b"x"), [(f"{FIRST}.log.deleted", "delete")]),
         (lambda folder: (folder / f"{FIRST}.log.cleaned").write_bytes(b"x"), [(f"{FIRST}.log.cleaned", "delete")]),
         (lambda folder: (folder / EPOCHS).write_bytes(b"0\n9\n"), [(EPOCHS, "reject")]),
+        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n1\n-1 0\n"), [(EPOCHS, "reject")]),
+        (lambda folder: (folder / EPOCHS).write_bytes(b"0\n2\n0 -1\n1 9\n"), [(EPOCHS, "reject")]),
         (lambda folder: (folder / EPOCHS).write_bytes(b"0\n1\n0 99\n"), [(EPOCHS, "truncate")]),
         (lambda folder: (folder / EPOCHS).unlink(), []),
         (lambda folder: (folder / EPOCHS).write_bytes(b""), []),
@@ -112,6 +115,30 @@ def test_duplicate_offsets(logs: Path) -> None:
         (folder / f"{34:020}.{suffix}").write_bytes(b"")
     assert (f"{34:020}.log", "reject") in said(logs)
     assert (f"{34:020}.log", "serve") in said(logs, clean=True)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "action", "served"),
+    [
+        ([0, 2**31 - 1], None, (1, 2**31)),
+        ([0, 2**31], "split", (2, 2**31 + 1)),
+        ([3, 2**31 - 1, 2**31 + 9, 2**31 + 10, 2**33], "split", (3, 2**33 + 1)),
+        ([0, 2**40, 5], "reject", None),
+    ],
+)
+def test_offsets_that_span_more_than_an_index(
+    tmp_path: Path, offsets: list[int], action: str | None, served: tuple[int, int] | None
+) -> None:
+    """A broker splits the segment and loses nothing, unless only an offset in the middle is too large."""
+    folder = tmp_path / "orders-0"
+    log = segment(folder, 0, [entry(offset, [b"v"]) for offset in offsets])
+    (folder / "partition.metadata").write_bytes(METADATA)
+    indexes = [(f"{FIRST}.{suffix}", "rebuild") for suffix in ("index", "timeindex")]
+    assert said(tmp_path) == [*indexes, *([(log.name, action)] if action else [])]
+    if served:
+        [partition] = kafka.check(str(tmp_path)).partitions
+        assert (partition.segments, partition.next) == served
+        assert partition.first == offsets[0]
 
 
 def test_names_of_directories(logs: Path) -> None:

@@ -124,7 +124,8 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     -------
     Report
         its ``findings``, in the order of partitions and files: files that the broker would ``reject``, treat as a ``stray``,
-        ``truncate``, ``delete``, ``rebuild``, ``restore``, or ``serve`` although they are wrong. ``print`` shows a line for each
+        ``truncate``, ``delete``, ``rebuild``, ``restore``, ``split``, or ``serve`` although they are wrong. ``print`` shows a
+        line for each
 
     Raises
     ------

@@ -63,9 +63,10 @@ def _numbers(pattern: re.Pattern[bytes], line: bytes) -> tuple[int, ...] | None:
 
 
 def entries_of(text: bytes) -> list[tuple[int, int]] | None:
-    """The entries of a file, None if it is corrupt."""
-    entries = [(epoch, offset) for epoch, offset in _entries(text) if epoch is not None and offset is not None]
-    return entries if len(entries) == len(list(_entries(text))) else None
+    """The entries of a file; None if it is corrupt, or has an epoch or an offset below 0, which a broker does not load."""
+    entries = list(_entries(text))
+    loaded = [(epoch, offset) for epoch, offset in entries if epoch is not None and offset is not None]
+    return loaded if len(loaded) == len(entries) and all(min(entry) >= 0 for entry in loaded) else None
 
 
 def checkpoint(entries: Sequence[tuple[int, int]]) -> bytes:

@@ -31,11 +31,19 @@ from sparkwire.kafka.layout import BATCH_SIZE, OFFSET_INDEX, TIME_INDEX
 from sparkwire.kafka.leader_epochs import entries_of
 from sparkwire.kafka.producer_snapshot import Producers
 from sparkwire.kafka.txn_index import TXN_INDEX
-from sparkwire.kafka.write.segment_scan import INDEX_INTERVAL, Scan, has_bad_indexes, overflows, scan
+from sparkwire.kafka.write.segment_scan import (
+    INDEX_INTERVAL,
+    Scan,
+    bases_after_split,
+    has_bad_indexes,
+    overflows,
+    scan,
+    splits,
+)
 from sparkwire.kafka.write.write_log import EPOCHS, METADATA
 from sparkwire.kafka.write.write_options import is_topic
 
-Action = Literal["reject", "stray", "truncate", "delete", "rebuild", "restore", "serve"]
+Action = Literal["reject", "stray", "truncate", "delete", "rebuild", "restore", "split", "serve"]
 
 _SWAP: Final = ".swap"
 _INDEXES: Final = {".index": OFFSET_INDEX.size, ".timeindex": TIME_INDEX.size}
@@ -54,7 +62,7 @@ class Finding(NamedTuple):
     file: str
     action: Action
     """The broker's action: ``reject`` (fail to start), ``stray`` (rename as a stray), ``truncate``, ``delete``, ``rebuild``,
-    ``restore`` (give it its name), or ``serve`` although it is wrong"""
+    ``restore`` (give it its name), ``split`` (into several segments), or ``serve`` although it is wrong"""
     why: str
 
     def __str__(self) -> str:
@@ -244,7 +252,15 @@ class PartitionLoader:
             at_once = yield from self._indexes(log, scan)
             looked_at = at_once or not (self._clean or k < unflushed)
             end = scan.end
-            if looked_at and overflows(scan, base):
+            parts = [base]
+            if looked_at and overflows(scan, base) and splits(scan, base):
+                parts = self._bases_after_split(log)
+                yield self._finding(
+                    log,
+                    "split",
+                    f"it has offsets up to {scan.largest}, too far from {base}: it becomes {len(parts)} segments",
+                )
+            elif looked_at and overflows(scan, base):
                 yield self._finding(
                     log, "reject", f"it has offsets from {scan.smallest} to {scan.largest}, and begins at {base}"
                 )
@@ -276,7 +292,9 @@ class PartitionLoader:
                 else:
                     yield self._finding(log, "serve", f"at byte {scan.end} {what}, which a broker does not check")
             last = self._next(log, base, scan) if not looked_at else scan.last + 1 if end else base
-            self._loaded.append(_Loaded(log, base, scan, end if looked_at else scan.size, max(base, last)))
+            for first, following in zip(parts, [*parts[1:], max(base, last)], strict=True):
+                name = log if first == base else f"{first:020}.log"
+                self._loaded.append(_Loaded(name, first, scan, end if looked_at else scan.size, following))
             if looked_at and end < scan.size and not at_once:
                 for after in logs[k + 1 :]:
                     yield self._finding(after, "delete", f"it comes after {log}, which is truncated")
@@ -291,6 +309,10 @@ class PartitionLoader:
         at = len(index) // OFFSET_INDEX.size * OFFSET_INDEX.size
         relative = OFFSET_INDEX["relative_offset"].read(index[at - OFFSET_INDEX.size : at]) if at else 0
         return scan.framed + 1 if scan.framed >= base + relative else base
+
+    def _bases_after_split(self, log: str) -> list[int]:
+        with OpenFile(self._file(log)) as source:
+            return bases_after_split(source)
 
     def _rejects(self, log: str, base: int, interval: int) -> bool:
         with OpenFile(self._file(log)) as source:
@@ -393,7 +415,9 @@ class PartitionLoader:
             return
         entries = entries_of(text)
         if entries is None:
-            yield self._finding(EPOCHS, "reject", "it is corrupt; delete it, and a broker starts")
+            yield self._finding(
+                EPOCHS, "reject", "it is corrupt, or has a number below 0; delete it, and a broker starts"
+            )
             return
         kept: list[tuple[int, int]] = []
         for epoch, offset in entries:

@@ -153,5 +153,23 @@ def overflows(scan: Scan, base: int) -> bool:
     return scan.largest >= 0 and not base <= scan.smallest <= scan.largest <= base + LARGEST_DELTA
 
 
+def splits(scan: Scan, base: int) -> bool:
+    """Whether a broker splits a segment that `overflows`. It does not if the last offset fits, or if bytes are corrupt.
+
+    Source: apache/kafka, `LogSegment.hasOverflow`, `LocalLog.splitOverflowedSegment`.
+    """
+    return scan.smallest >= base and scan.last > base + LARGEST_DELTA and scan.end == scan.size
+
+
+def bases_after_split(source: OpenFile) -> list[int]:
+    """The base offsets of the segments into which a broker splits a segment."""
+    bases: list[int] = []
+    for entries, _ in _valid(source):
+        for first, last in zip(entries.first.tolist(), entries.last.tolist(), strict=True):
+            if not bases or not bases[-1] <= last <= bases[-1] + LARGEST_DELTA:
+                bases.append(first)
+    return bases
+
+
 _LEAST: Final = 14
 """smallest size of an entry that Kafka reads from a file [bytes]"""

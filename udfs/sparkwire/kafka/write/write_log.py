@@ -161,8 +161,8 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
     if epochs is None:
         raise ValueError(
             printable(
-                f"{folder.shown(joined(partition, EPOCHS))} is corrupt, and a broker would reject it: delete it, or write with "
-                "mode overwrite"
+                f"{folder.shown(joined(partition, EPOCHS))} is corrupt or has a number below 0, and a broker would reject it: "
+                "delete it, or write with mode overwrite"
             )
         )
     return epochs
