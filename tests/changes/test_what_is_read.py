@@ -48,7 +48,8 @@ def test_a_line(heading: str, name: str, result: str) -> None:
 
 
 def decoded(case: Case, **options: Any) -> list[dict[str, Any]]:
-    return changes_of(numbered(case.records), case.format, TABLE, **OPTIONS | dict(case.options) | options).rows
+    given = {"table": TABLE} | OPTIONS | dict(case.options) | options
+    return changes_of(numbered(case.records), case.format, **given).rows
 
 
 def in_words(errors: list[str | None]) -> str:

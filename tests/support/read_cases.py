@@ -43,6 +43,10 @@ def of_canal(*messages: Any, changes: Sequence[Any] = (), **options: Any) -> Cas
     return Case([record(message) for message in messages], changes, "canal", options)
 
 
+def of_system(format: str, *messages: Any, changes: Sequence[Any] = (), **options: Any) -> Case:
+    return Case([record(message) for message in messages], changes, format, options)
+
+
 def of_maxwell(*messages: Any, changes: Sequence[Any] = (), key: Any = None, **options: Any) -> Case:
     return Case([record(message, key or maxwell_key(id=1)) for message in messages], changes, "maxwell", options)
 
@@ -251,6 +255,45 @@ SECTIONS: dict[str, dict[str, Case]] = {
             rows(INSERT, DELETE),
         ),
     },
+    "GoldenGate and DataHub": {
+        "GoldenGate: I, U, D": of_system(
+            "ogg",
+            m.goldengate("I"),
+            m.goldengate("U", ROW),
+            m.goldengate("D", ROW, None),
+            changes=rows(INSERT, "UPDATE", DELETE),
+            table="SHOPDB.CUSTOMERS",
+        ),
+        "GoldenGate: T": of_system(
+            "ogg", m.goldengate("T", None, None), changes=rows(TRUNCATE), table="SHOPDB.CUSTOMERS"
+        ),
+        "GoldenGate: row of another table": of_system(
+            "ogg", m.goldengate(table="SHOPDB.ORDERS"), table="SHOPDB.CUSTOMERS"
+        ),
+        "Flink's `ogg-json`": of_system(
+            "ogg",
+            {"before": None, "after": ROW, "op_type": "I"},
+            {"before": ROW, "after": None, "op_type": "D"},
+            changes=rows(INSERT, DELETE),
+        ),
+        "DataHub: INSERT, UPDATE, DELETE": of_system(
+            "datahub",
+            m.datahub(),
+            m.datahub("UPDATE", before=ROW, after=ROW),
+            m.datahub("DELETE", before=ROW),
+            changes=rows(INSERT, "UPDATE", DELETE),
+            columns={"id": "LONG", "name": "STRING", "amount": "DECIMAL(10,2)"},
+        ),
+        "DataHub: TRUNCATE": of_system(
+            "datahub",
+            m.datahub("TRUNCATE", before=None),
+            changes=rows(TRUNCATE),
+            columns={"id": "LONG", "name": "STRING"},
+        ),
+        "DataHub: transactions, heartbeats and DDL": of_system(
+            "datahub", *(m.datahub(op) for op in ("TRANSACTION_END", "MHEARTBEAT", "ALTER")), columns={"id": "LONG"}
+        ),
+    },
     "Messages of other systems": {
         "Canal, read as Debezium": Case([record(canal())], error("WRONG_FORMAT")),
         "Maxwell, read as Debezium": Case([record(maxwell())], error("WRONG_FORMAT")),
@@ -258,9 +301,8 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "Maxwell, read as Canal": of_canal(maxwell(), changes=error("WRONG_FORMAT")),
         "Debezium, read as Maxwell": of_maxwell(envelope(), changes=error("WRONG_FORMAT")),
         "Canal, read as Maxwell": of_maxwell(canal(), changes=error("WRONG_FORMAT")),
-        "Oracle GoldenGate": Case(
-            [record(m.goldengate()), record({"before": None, "after": ROW, "op_type": "I"})], error("WRONG_FORMAT") * 2
-        ),
+        "GoldenGate, read as Debezium": Case([record(m.goldengate())], error("WRONG_FORMAT")),
+        "DataHub, read as Debezium": Case([record(m.datahub())], error("WRONG_FORMAT")),
         "AWS DMS": Case([record(m.DMS)], error("WRONG_FORMAT")),
         "TiCDC, open protocol": Case([record(m.TICDC_OPEN)], error("MISSING_FIELD")),
         "TiCDC, simple protocol": Case([record(m.TICDC_SIMPLE)], error("WRONG_FORMAT")),

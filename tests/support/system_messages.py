@@ -217,6 +217,16 @@ def goldengate(op_type: str = "I", before: Any = None, after: Any = ROW, **more:
     return head | ({} if before is None else {"before": before}) | ({} if after is None else {"after": after}) | more
 
 
+def datahub(op: str = "INSERT", **images: Any) -> dict[str, Any]:
+    """A message of Alibaba's DataHub, for a column of BLOBs."""
+    sides = {side: {"dataColumn": row} for side, row in (images or {"after": ROW}).items()}
+    payload = {"op": op, "timestamp": {"eventTime": 1_700_000_000_000}, "sequenceId": "17", **sides}
+    return {
+        "schema": {"primaryKey": ["id"], "source": {"dbName": "shopdb", "tableName": "customers"}},
+        "payload": payload,
+    }
+
+
 DMS = {
     "data": ROW,
     "metadata": {
