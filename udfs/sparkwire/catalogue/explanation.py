@@ -20,6 +20,7 @@ from sparkwire.avro import explain as avro
 from sparkwire.avro.payloads import ids_as_text
 from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
+from sparkwire.changes import explain as changes
 from sparkwire.core.lines import Explained, Line
 from sparkwire.databus import explain as databus
 from sparkwire.kafka import explain as kafka
@@ -67,6 +68,9 @@ def _part(column: str, data: bytes) -> Explained:
 
 def _explanations(data: bytes) -> Iterator[Explained]:
     yield Explained("no known format", [Line(0, data, "bytes", None, [])] if data else [])
+    message = changes.explain(data)
+    if message is not None:
+        yield message
     yield from (databus.explain_stream(data), *kafka.explanations(data))
     rows = pa.array([data], pa.binary())
     for name, table in avro.TABLES.items():

@@ -1,7 +1,7 @@
 """Read a file, a directory or a bucket as an Arrow table, without Spark.
 
 `read` returns the rows of the data sources. `table_of` is for ``python -m sparkwire dump``: it also reads
-the other files of a broker (indexes, producer snapshots, leader epochs) and JSON lines of DataHub or Debezium.
+the other files of a broker (indexes, producer snapshots, leader epochs) and JSON lines of capture systems.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS
+from sparkwire.changes.listing import message_rows, system_of
 from sparkwire.core.sources.format import Files
 from sparkwire.core.sources.storage import File, OpenFile, listed
 from sparkwire.databus.files import databus_table
@@ -170,7 +171,7 @@ def _whole_file(file: File, function: str) -> FileTable:
 
 
 def _json_lines(file: File) -> FileTable | None:
-    """Messages of DataHub or Debezium, one on each line; None if the file has neither."""
+    """Messages of a capture system, one on each line; None if the file has none."""
     if not _head(file).lstrip().startswith(b"{"):
         return None
     with OpenFile(file) as source:
@@ -179,6 +180,9 @@ def _json_lines(file: File) -> FileTable | None:
     of_datahub = FUNCTIONS["datahub_change"].decode(lines)
     if 2 * of_datahub.field("error").null_count >= len(lines):
         return _spread("datahub_change", of_datahub)
+    system = system_of(lines)
+    if system is not None:
+        return _spread(system.name, message_rows(lines, system))
     return _spread("debezium_change", FUNCTIONS["debezium_change"].decode(lines))
 
 

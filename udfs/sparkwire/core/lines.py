@@ -77,10 +77,14 @@ class Explained(NamedTuple):
     lines: list[Line]
     column: str = ""
     """the name of their column; empty for bytes that are not of a row"""
+    evidence: tuple[int, str] | None = None
+    """what `confidence` returns, if lines do not show it"""
 
     @property
     def confidence(self) -> tuple[int, str]:
         """The rank of the evidence that they have this format, from 0 to 4, and the evidence in words."""
+        if self.evidence is not None:
+            return self.evidence
         checks = [line.is_right for line in self.lines if line.is_right is not None]
         if all(checks) and checks:
             return 4, "sure: every checksum is right"
