@@ -1,7 +1,8 @@
 """The parts of `_order_`, and which orders can be compared.
 
 The first part is the epoch. Orders of different epochs can be compared: the greater epoch is later. Orders of one epoch can be
-compared only within one partition of one topic, or one log of a database. No other part separates orders.
+compared only within one partition of one topic, or one log of a database. No other part separates orders. If an order has a log
+and a partition, the partition separates only orders with one position in the log.
 """
 
 from __future__ import annotations

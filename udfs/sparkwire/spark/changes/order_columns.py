@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StructType
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
-from sparkwire.changes.orders import EPOCH, LOG, SEPARATE, incomparable_sentence
+from sparkwire.changes.orders import EPOCH, LOG, PARTITION, SEPARATE, incomparable_sentence
 from sparkwire.spark.frames import quoted
 
 
@@ -26,7 +26,11 @@ def incomparable(a: str, b: str, order: DataType) -> str:
     part = separate_part(order)
     if part is None:
         return "FALSE"
-    conditions = [f"NOT {a}.{part} <=> {b}.{part}"]
+    differ = f"NOT {a}.{part} <=> {b}.{part}"
+    if tie := tied_parts(order):
+        same = " AND ".join(f"{a}.{name} <=> {b}.{name}" for name in tie[:-1])
+        differ = f"({differ} OR {same} AND NOT {a}.{tie[-1]} <=> {b}.{tie[-1]})"
+    conditions = [differ]
     if EPOCH in _names(order):
         conditions.append(f"{a}.{EPOCH} <=> {b}.{EPOCH}")
     conditions += [f"NOT {first}" for at in (a, b) if (first := _is_before_all(at, order))]
@@ -38,7 +42,11 @@ def incomparable_error(a: str, b: str, order: DataType, what: str) -> str:
     part = separate_part(order)
     if part is None:
         return "CAST(NULL AS BOOLEAN)"
-    return f"raise_error({sentence(part, f'{a}.{part}', f'{b}.{part}', epoch_of(a, order), what)})"
+    epoch, text = epoch_of(a, order), sentence(part, f"{a}.{part}", f"{b}.{part}", epoch_of(a, order), what)
+    if tie := tied_parts(order):
+        of_tie = sentence(tie[-1], f"{a}.{tie[-1]}", f"{b}.{tie[-1]}", epoch, what)
+        text = f"CASE WHEN {a}.{part} <=> {b}.{part} THEN {of_tie} ELSE {text} END"
+    return f"raise_error({text})"
 
 
 def sentence(part: str, one: str, other: str, epoch: str, what: str) -> str:
@@ -48,8 +56,19 @@ def sentence(part: str, one: str, other: str, epoch: str, what: str) -> str:
 
 
 def separate_part(order: DataType) -> str | None:
-    """The part of an order that separates orders of one epoch."""
-    return next((name for name in SEPARATE if name in _names(order)), None)
+    """The first part of an order that separates orders of one epoch."""
+    return next((name for name in _names(order) if name in SEPARATE), None)
+
+
+def tied_parts(order: DataType) -> list[str]:
+    """A log, the position in it, and the partition: rows of one position are ordered only within a partition, as Canal's.
+
+    Empty for other orders.
+    """
+    names = _names(order)
+    if LOG not in names or PARTITION not in names:
+        return []
+    return names[names.index(LOG) : names.index(PARTITION) + 1]
 
 
 def _names(order: DataType) -> list[str]:
@@ -109,22 +128,39 @@ class OrderColumns(NamedTuple):
     def firsts(self, over: str) -> list[str]:
         """Columns for `differs`: the epoch and separate parts of the first row, which has the greatest epoch."""
         columns = [*([self.epoch] if self.epoch else []), *self.separate.values()] if self.separate else []
+        columns = list(dict.fromkeys([*columns, *self._tie]))
         return [f"first_value({name}) OVER ({over}) AS first_{name}" for name in columns]
 
     def differs(self) -> str:
         """Whether a row is of the greatest epoch, but cannot be compared with the first row."""
         epoch = f"{self.epoch} <=> first_{self.epoch}" if self.epoch else "TRUE"
         parts = [self._differs(part) for part in self.separate]
+        if self._tie:
+            parts.append(self._tied())
         return f"({epoch} AND ({' OR '.join(parts)}))" if parts else "FALSE"
 
     def difference(self, keys: str) -> str:
         """The error about a row that `differs`. ``keys``: SQL of a text with the key."""
         what, epoch = f"concat('the changes of the key ', {keys})", self.epoch or "NULL"
-        cases = (
+        cases = [
             f"WHEN {self._differs(part)} THEN {sentence(part, name, f'first_{name}', epoch, what)}"
             for part, name in self.separate.items()
-        )
+        ]
+        if self._tie:
+            name = self._tie[-1]
+            cases.append(f"WHEN {self._tied()} THEN {sentence(PARTITION, name, f'first_{name}', epoch, what)}")
         return f"CASE {' '.join(cases)} END"
+
+    @property
+    def _tie(self) -> list[str]:
+        """The columns of `tied_parts`."""
+        names = _names(self.type)
+        return [f"at_{names.index(name)}" for name in tied_parts(self.type)]
+
+    def _tied(self) -> str:
+        """Whether a row has the position of the first row, in another partition."""
+        *same, partition = (f"{name} <=> first_{name}" for name in self._tie)
+        return f"({' AND '.join(same)} AND NOT {partition})"
 
     def _differs(self, part: str) -> str:
         name = self.separate[part]
