@@ -29,7 +29,7 @@ PERIOD = 5.0
 _QUIET = "from sparkwire.kernels.cache import announcement; announcement.made = True\n"
 _COMPILED = (
     'import sparkwire; sparkwire.read(f"{sparkwire.samples()}/kafka/orders-0").read_all()',
-    'from sparkwire.catalogue import FUNCTIONS, SAMPLES; FUNCTIONS["debezium_change"].decode([SAMPLES["debezium"]])',
+    "from sparkwire.catalogue.warm import decode_debezium; decode_debezium()",
 )
 """programs that call the kernels of README's programs, each about half of them"""
 

@@ -1,4 +1,4 @@
-"""Which kernels public functions need that ``warm`` does not compile, as JSON. `tests/kernels/test_warm.py` runs it as a process.
+"""Which kernels `warm` compiles, and which other ones public functions need, as JSON: `tests/kernels/test_warm.py` runs it.
 
 Each call reads or writes what the public function of its name does, without Spark: Spark's workers call the same code with the
 same columns.
@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,8 +32,10 @@ from sparkwire.databus.client.buffer import split
 from sparkwire.kernels.cache import KernelCache
 from tests.databus import test_write_files as events
 from tests.kafka import test_write_log as log
+from tests.support import cdc_golden as golden
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory
+from tests.support.decoded import changes_of
 
 DATA: Final = sparkwire.samples()
 CALLS: Final[dict[str, Callable[[], object]]] = {}
@@ -64,13 +67,12 @@ def folder() -> Iterator[Path]:
 
 def main() -> None:
     names = recorded()
-    warm()
-    missing = {}
-    for name, function in CALLS.items():
+    requested = {}
+    for name, function in {"warm": warm, **CALLS}.items():
         before = set(names)
         function()
-        missing[name] = sorted(names - before)
-    print(json.dumps(missing))
+        requested[name] = sorted(names - before)
+    print(json.dumps(requested))
 
 
 @call
@@ -182,13 +184,22 @@ def changes_of_debezium() -> None:
 
 @call
 def changes_of_datahub() -> None:
-    history = DataHubHistory("h", __import__("random").Random(3))
+    history = DataHubHistory("h", Random(3))
     history.run(150)
     blobs = pa.array(history.delivered(), pa.binary())
     for name in KEYS:
         columns = {"id": "STRING", "v": "LONG", "b": "BYTES", "d": "DOUBLE", "w": "DATE"}
         decoder("datahub", Plan(table_of(f"h.{name}"), columns, by_source=True, whole_before=True))(Records(blobs))
         survey_messages("datahub", Records(blobs), table_of(f"h.{name}"))
+
+
+@call
+def changes_of_canal_and_maxwell() -> None:
+    """All tables of the golden data, in the records of all shards."""
+    for system, variant in (("canal", "flat"), ("maxwell", "default")):
+        records = golden.records(system, variant)
+        for table, columns in golden.column_types(system).items():
+            changes_of(records, system, table, columns=columns, order="source", before="full")
 
 
 @call

@@ -1,16 +1,17 @@
-"""Compile every kernel of functions, data sources, Avro rows and Databus consumers into a cache that you can ship.
+"""Compile the kernels of all public functions into a cache that you can ship.
 
     python -m sparkwire warm [DIRECTORY]
 
 The command writes the cache to DIRECTORY. Put the directory on the executors' image, or in the archive of their Python, and
 set ``NUMBA_CACHE_DIR`` to it there; it may be read-only. Without DIRECTORY, the command fills the cache of this Python, which is
 inside the package if that is writable. The cache is valid for the same package, Python and kind of processor. Other processes
-compile their own kernels.
+compile their own kernels. ``tests/kernels/test_warm.py`` finds public functions that need other kernels than these.
 """
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,15 +21,31 @@ import pyarrow as pa
 
 from sparkwire.avro.typed_values import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
+from sparkwire.catalogue.file_tables import table_of as rows_of_file
+from sparkwire.changes.formats import decoder
+from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.survey import survey_messages
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
+from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.explain import explain
 from sparkwire.databus.files import databus_table
 from sparkwire.kafka.codecs import writable
 from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.write import write_log
 
+_DATA: Final = Path(__file__).parents[1] / "data"
+_CANAL: Final = """{"database": "d", "table": "t", "type": "INSERT", "isDdl": false, "id": 1, "es": 1, "ts": 1, "pkNames": ["i"],
+    "mysqlType": {"i": "int"}, "sqlType": {"i": 4}, "old": null, "data": [{"i": "1", "n": "18446744073709551615", "f": "0.5",
+    "x": "1.50", "s": "\\u00e9", "b": "\\u00ff", "d": "2024-01-31", "t": "-01:02:03.5", "w": "2024-01-31 01:02:03.5",
+    "z": "2024-01-31 01:02:03", "j": "{\\"a\\": [1]}", "e": "2", "m": "3", "k": "5", "y": "2024"}]}"""
+_CANAL_COLUMNS: Final = {
+    "i": "int", "n": "bigint unsigned", "f": "double", "x": "decimal(10,2)", "s": "varchar(9)", "b": "blob", "d": "date",
+    "t": "time(6)", "w": "datetime(6)", "z": "timestamp", "j": "json", "e": "enum('a','b')", "m": "set('a','b')", "k": "bit(8)",
+    "y": "year",
+}  # fmt: skip
 _AVRO: Final = """{"type": "record", "name": "r", "fields": [
     {"name": "i", "type": "long"}, {"name": "d", "type": ["null", "double"]}, {"name": "b", "type": "bytes"},
     {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
@@ -41,7 +58,7 @@ def warm(progress: Callable[[int, int], None] = lambda done, steps: None) -> int
     receives the number of finished calls and the number of all calls.
     """
     steps: list[Callable[[], object]] = [partial(function.decode, *arguments) for function, arguments in _calls()]
-    steps += [_read_files, _decode_avro, _dispatch]
+    steps += [_read_files, _write_files, decode_debezium, _decode_changes, _decode_avro, _dispatch]
     for done, step in enumerate(steps):
         progress(done, len(steps))
         step()
@@ -67,21 +84,66 @@ def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
 
 def _read_files() -> None:
     """Read the example files with the data sources, as a batch query and as a new stream."""
-    files = Path(__file__).parents[1] / "data"
     options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
     options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}, {"key": "u"}]
     for given in options:
-        query = kafka_log.query({"path": str(files / "kafka" / "orders-0"), "maxSplitBytes": "4k", **given})
-        _drain(kafka_log.read(query, task) for task in kafka_log.plan(query))
-    for events in sorted((files / "databus").glob("*.bin")):
+        _drain(_log("kafka/orders-0", maxSplitBytes="4k", **given))
+    for log in sorted((_DATA / "kafka").glob("*.log")):
+        _drain(_log(f"kafka/{log.name}"))
+    for events in sorted((_DATA / "databus").glob("*.bin")):
         read = databus_table.query({"path": str(events)})
-        _drain(databus_table.read(read, task) for task in databus_table.plan(read))
+        for task in databus_table.plan(read):
+            _drain(databus_table.read(read, task))
+    for lines in sorted(_DATA.glob("*/messages.jsonl")):
+        _drain(rows_of_file(str(lines), {}).batches)
 
 
-def _drain(tasks: Iterable[Iterable[pa.RecordBatch]]) -> None:
-    for batches in tasks:
-        for _ in batches:
-            pass
+def _log(path: str, **options: str) -> Iterator[pa.RecordBatch]:
+    """The records of example segments."""
+    query = kafka_log.query({"path": str(_DATA / path), **options})
+    for task in kafka_log.plan(query):
+        yield from kafka_log.read(query, task)
+
+
+def _drain(batches: Iterable[pa.RecordBatch]) -> None:
+    for _ in batches:
+        pass
+
+
+def _write_files() -> None:
+    """Write the records of an example log, which also cuts them into segments."""
+    rows = list(_log("debezium/shop.app.customers-0"))
+    for numbered in ("keep", "assign"):
+        with tempfile.TemporaryDirectory() as folder:
+            write = write_log.write_of({"path": folder, "offsets": numbered}, rows[0].schema, False)
+            write_log.begin(write, "warm")
+            write_log.commit(write, "warm", write_log.write_rows(write, rows, "warm", "0", 0))
+
+
+def decode_debezium() -> None:
+    """Decode Debezium's messages as `sparkwire.changes` does."""
+    topic = pa.Table.from_batches(list(_log("debezium/shop.app.customers-0"))).combine_chunks()
+    values, keys, headers, offsets = (topic[name].chunk(0) for name in ("value", "key", "headers", "offset"))
+    columns = {"id": "int32", "name": "string", "balance": "decimal(12,2)", "photo": "binary", "created": "timestamp"}
+    plan = Plan(table_of("app.customers"), columns, ("id",), only_table=True)
+    for chosen in (plan, plan._replace(keys=None, whole_before=True, by_source=True)):
+        decoder("debezium", chosen, with_headers=True)(Records(values, keys, headers, offsets=offsets))
+    FUNCTIONS["debezium_columns"].decode(values)
+
+
+def _decode_changes() -> None:
+    """Decode the messages of DataHub and of the systems that are declarations as `sparkwire.changes` does."""
+    blobs = (_DATA / "datahub" / "messages.jsonl").read_bytes().splitlines()
+    columns = {"id": "LONG", "name": "STRING", "d": "DATE", "b": "BYTES", "f": "DOUBLE", "t": "BOOLEAN"}
+    for format, table, types, messages in (
+        ("datahub", "example_db.example_table_pk", columns, blobs),
+        ("canal", "d.t", _CANAL_COLUMNS, [_CANAL.encode()]),
+    ):
+        for rows in (messages, [*messages, None]):
+            records = Records(pa.array(rows, pa.binary()))
+            plan = Plan(table_of(table), types, by_source=True, whole_before=True)
+            decoder(format, plan)(records)
+            survey_messages(format, records, table_of(table))
 
 
 def _decode_avro() -> None:
@@ -94,7 +156,7 @@ def _decode_avro() -> None:
 
 def _dispatch() -> None:
     """Pass the example events to a consumer, including the search for corrupt events."""
-    relay = (Path(__file__).parents[1] / "data" / "databus" / "relay_v1.bin").read_bytes()
+    relay = (_DATA / "databus" / "relay_v1.bin").read_bytes()
     dispatch([relay], Consumer())
     explain(relay[:65] + b"!")
 
