@@ -14,7 +14,7 @@ class Goal(NamedTuple):
     because: str
 
 
-_MEMORY: Final = "where memory is faster than multiplications are"
+_MEMORY: Final = "this CPU reads memory faster than it multiplies"
 _CROSSING: Final = "Spark's way of rows to Python takes longer than that"
 GOALS: Final = (
     Goal(r"(CRC-32C? of .*|the same)", r"(np\.sum|isal|zlib-ng|crc32c)", _MEMORY),

@@ -122,7 +122,7 @@ def everything(source: Any, query: Any, tasks: Any) -> int:
 def test_a_deleted_file(planned: Any) -> None:
     path, source, query, tasks = planned
     path.unlink()
-    with pytest.raises(FileNotFoundError, match=f"{path} is gone since it was listed: read the path again"):
+    with pytest.raises(FileNotFoundError, match=f"{path} was deleted after it was listed: read the path again"):
         everything(source, query, tasks)
 
 

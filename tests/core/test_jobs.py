@@ -293,19 +293,19 @@ def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"job one \(since .*, process 1 on elsewhere\) writes to .*/a: "):
         job(tmp_path, "two", OLD)
     [line] = jobs.recover(str(tmp_path))
-    assert line.endswith("is left alone: it may be at work. If you know that it is gone, add --job one")
+    assert line.endswith("is unchanged, because it may still run. If its process has ended, add --job one")
     [line] = jobs.recover(str(tmp_path), ["one"])
-    assert line.endswith("had changed nothing: it is cleared away")
+    assert line.endswith("had changed nothing: its files are deleted")
     job(tmp_path, "two", OLD)
 
 
 def test_a_process_that_has_ended() -> None:
     here = process.this_process()
-    assert not process.is_gone(here)
-    assert process.is_gone(here._replace(born="1"))  # its pid was reused
-    assert process.is_gone(here._replace(pid=2**22 + 1))
-    assert not process.is_gone(here._replace(pid=None))
-    assert not process.is_gone(here._replace(machine="another"))
+    assert not process.is_dead(here)
+    assert process.is_dead(here._replace(born="1"))  # its pid was reused
+    assert process.is_dead(here._replace(pid=2**22 + 1))
+    assert not process.is_dead(here._replace(pid=None))
+    assert not process.is_dead(here._replace(machine="another"))
     assert process.process_above("no such program").pid is None
 
 

@@ -28,8 +28,8 @@ _HAPPENS = (
     "rejected",
     "recovered",
     "two writers",
-    "reader at work",
-    "recovery at work",
+    "reader waits",
+    "recovery waits",
     "recovery, killed",
 )
 

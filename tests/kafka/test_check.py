@@ -39,7 +39,7 @@ def test_a_valid_directory(logs: Path) -> None:
     assert report.is_fine
     [partition] = report.partitions
     assert (partition.name, partition.first, partition.next) == ("orders-0", 0, 34)
-    assert str(report).endswith("a broker takes it as it is")
+    assert str(report).endswith("a broker accepts it unchanged")
     assert kafka.check(str(logs / "orders-0")).partitions == report.partitions
     assert not report.clean
     (logs / ".kafka_cleanshutdown").write_text("")

@@ -28,7 +28,7 @@ ELSEWHERE = DEAD._replace(host="elsewhere")
 
 
 def sentence(top: Path, owner: Process = DEAD) -> str:
-    how = "was interrupted" if owner == DEAD else "is at work, or was interrupted,"
+    how = "was interrupted" if owner == DEAD else "runs, or was interrupted,"
     return (
         rf"{top}: job \w+ \(since 20\S+, {re.escape(str(owner))}\) {how} while it replaced .*\. "
         rf"Run: python -m sparkwire recover {top}"
@@ -111,7 +111,7 @@ def test_the_command_undoes_an_undecided_job(quick_path: Path) -> None:
     interrupted_at(chaos, chaos.restore(), 12, True, DEAD)
     code, out, _ = recover(quick_path)
     assert code == 0
-    assert re.fullmatch(r"job \w+ \(since .*\) had changed nothing: it is cleared away\n", out)
+    assert re.fullmatch(r"job \w+ \(since .*\) had changed nothing: its files are deleted\n", out)
     chaos.check()
 
 
@@ -122,8 +122,8 @@ def test_the_command_leaves_a_job_of_another_machine_alone(quick_path: Path) -> 
     code, out, _ = recover(quick_path)
     assert code == 0
     reported = re.fullmatch(
-        r"job (\w+) \(since .*, process \d+ on elsewhere\) is left alone: it may be at work\. "
-        r"If you know that it is gone, add --job (\w+)\n",
+        r"job (\w+) \(since .*, process \d+ on elsewhere\) is unchanged, because it may still run\. "
+        r"If its process has ended, add --job (\w+)\n",
         out,
     )
     assert reported

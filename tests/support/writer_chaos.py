@@ -354,7 +354,7 @@ class WriterChaos:
             assert self.child(first, "job", Fault()) == 0
         assert codes.value <= 1, "what came meanwhile failed"
         self.is_now(after)
-        self.seen["reader at work" if is_reader else "recovery at work"] += 1
+        self.seen["reader waits" if is_reader else "recovery waits"] += 1
 
     def killed_task(self, job: Job, at: int) -> None:
         """Kill another attempt of the first task while the job is running."""
@@ -412,8 +412,8 @@ class WriterChaos:
 
     def is_free(self) -> bool:
         """Whether no process, including the first writer, holds the lock for which others would wait."""
-        with Folder(str(self.top)).quiet() as is_quiet:
-            return is_quiet
+        with Folder(str(self.top)).shared_lock() as has_lock:
+            return has_lock
 
     # -- content
 

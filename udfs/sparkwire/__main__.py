@@ -40,7 +40,7 @@ def arguments() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="JOB",
-        help="a job that the error message names, whose process you know to be gone",
+        help="a job that the error message names, and whose process has ended",
     )
     return parser
 

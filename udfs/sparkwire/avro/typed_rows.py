@@ -111,8 +111,8 @@ def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> Colum
     Raises SchemaError if no schema is left, or if all together have too many columns for one table. With ``fields_of_last``
     (a table of one type), the plan then has no columns instead.
     """
-    alone = len(writers) == 1  # already tried by the caller
-    left = [_UNREAD if alone or not _has_columns(writer) else writer for writer in writers]
+    is_single = len(writers) == 1  # already tried by the caller
+    left = [_UNREAD if is_single or not _has_columns(writer) else writer for writer in writers]
     some = any(writer is not _UNREAD for writer in left)
     try:
         if some or fields_of_last:
@@ -228,13 +228,13 @@ def type_name(schema: Schema) -> str:
     return schema.name or (first.name or first.kind if not more else schema.kind)
 
 
-def by_name(whole: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
+def by_name(schemas: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
     """A reader for each type, with the fields of its last schema. Each reader has only the schemas of that name."""
-    names = [type_name(parse(text)) for text in whole.texts]
+    names = [type_name(parse(text)) for text in schemas.texts]
     readers: dict[str, RowsReader] = {}
     for name in dict.fromkeys(names):
         same_name = [k for k, other in enumerate(names) if other == name]
-        keys = {key: same_name.index(k) for key, k in whole.keys.items() if k in same_name}
-        texts = tuple(whole.texts[k] for k in same_name)
+        keys = {key: same_name.index(k) for key, k in schemas.keys.items() if k in same_name}
+        texts = tuple(schemas.texts[k] for k in same_name)
         readers[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
     return readers

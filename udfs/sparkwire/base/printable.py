@@ -1,6 +1,6 @@
 """Escape what could change a screen: texts of others, before they are printed or become a part of a message.
 
-Control characters and format characters (bidirectional marks, joiners, tags) are escaped. So are separators of lines and
+Such are control characters and format characters (bidirectional marks, joiners, tags). So are separators of lines and
 paragraphs, lone surrogates, and characters that this Python's Unicode does not know.
 """
 

@@ -52,7 +52,7 @@ class Scope:
         return next((self.ends[part] for part in parts if part in self.ends), -1)
 
     def name(self, part: str) -> str:
-        """The name of the line of one of its parts."""
+        """The name of a part, as its line in the explanation shows it."""
         return f"{self.path}.{part}" if self.path else part
 
 

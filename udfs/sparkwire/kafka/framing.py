@@ -213,7 +213,7 @@ def reach_of(data: Bytes, pos: int, stop: int, error: int) -> int:
 
 
 @kernel
-def size_is_believed(stop: int, end: int, valid: int, follows: bool) -> bool:
+def size_is_plausible(stop: int, end: int, valid: int, follows: bool) -> bool:
     """Whether a corrupt entry ends at ``stop``, as its size says, and not at ``valid``.
 
     ``valid`` is the position of the first valid entry after it, else ``end``. ``follows`` is whether the bytes at ``stop`` look
@@ -239,7 +239,7 @@ def find_entry(
         if not (follows and crc_ok_in_row(data, stop, sums)):
             if next_entry <= pos:
                 next_entry = next_valid(data, pos + 1, end, end, EVERYTHING, sums)
-            if not (whole and size_is_believed(stop, end, next_entry, follows)):
+            if not (whole and size_is_plausible(stop, end, next_entry, follows)):
                 whole = False
                 stop = next_entry
     return error, stop, whole, next_entry

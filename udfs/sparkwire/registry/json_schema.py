@@ -110,19 +110,19 @@ def _names(schema: dict[str, Any]) -> Iterator[str]:
 
 def _own(name: str, schema: dict[str, Any], resolver: Any, within: tuple[str, ...]) -> pa.DataType:
     if name == "array":
-        return pa.list_(_settled(_type(schema.get("items", True), resolver, within)))
+        return pa.list_(_column_type(_type(schema.get("items", True), resolver, within)))
     if name != "object":
         return _SCALARS.get(name, _TEXT)
     fields = [
-        pa.field(key, _settled(_type(one, resolver, within))) for key, one in schema.get("properties", {}).items()
+        pa.field(key, _column_type(_type(one, resolver, within))) for key, one in schema.get("properties", {}).items()
     ]
     others = schema.get("additionalProperties")
     if fields or not isinstance(others, dict):
         return pa.struct(fields) if fields else _OBJECT
-    return pa.map_(_TEXT, _settled(_type(others, resolver, within)))
+    return pa.map_(_TEXT, _column_type(_type(others, resolver, within)))
 
 
-def _settled(type: pa.DataType | None) -> pa.DataType:
+def _column_type(type: pa.DataType | None) -> pa.DataType:
     """The type of a column: STRING for values of any type, for VOID, and for objects without described members."""
     return _TEXT if type is None or type == _OBJECT or pa.types.is_null(type) else type
 

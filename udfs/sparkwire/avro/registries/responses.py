@@ -1,4 +1,4 @@
-"""Bound the time and the size of a registry's responses. A request that is given up ends, with its thread and its connection."""
+"""Bound the time and the size of a registry's responses. After a timeout, thread and connection of the request end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Request(threading.local):
 
     def __init__(self) -> None:
         self.end = float("inf")
-        """when it is given up, in `time.monotonic`"""
+        """the time of its timeout, in `time.monotonic`"""
         self.given_up = threading.Event()
 
     def check(self) -> None:
@@ -97,7 +97,7 @@ class BoundedClient:
         _REQUEST.check()
 
     def _disconnect(self) -> None:
-        """Shut all connections down. Their threads, which may wait for a server, get an error. Other requests are sent again."""
+        """Shut all connections down. Their threads, which may wait for a server, get an error. Other requests try again."""
         for stream in list(self._streams):
             with suppress(OSError):
                 stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
@@ -147,7 +147,7 @@ def _limited(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _decompressed(parts: Iterable[bytes], window_bits: int) -> Iterator[bytes]:
-    """The decompressed bytes in small steps, so that not more is decompressed than is read."""
+    """The decompressed bytes in small steps: it decompresses no more than its caller reads."""
     stream = zlib.decompressobj(window_bits)
     for part in parts:
         step = stream.decompress(part, _STEP)

@@ -1,7 +1,7 @@
 """Remember jobs that have ended, but could not delete their files, such as on a file system that became read-only.
 
-As long as their process runs, their files look like those of running jobs. So the end is noted in this process. It is also noted
-in the temporary directory of this machine, because Spark may run each step of a writer in another process.
+As long as their process runs, their files look like those of running jobs. So this process notes the end, also in the temporary
+directory of this machine: Spark may run each step of a writer in another process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def note_end(job: str) -> None:
 
 
 def has_ended(job: str) -> bool:
-    """Whether the end of a job was noted on this machine."""
+    """Whether a process of this machine has noted the end of a job."""
     if job in _IN_THIS_PROCESS:
         return True
     try:
@@ -40,7 +40,7 @@ def has_ended(job: str) -> bool:
 
 
 def forget(job: str) -> None:
-    """Delete the note, because the files of the job are deleted."""
+    """Delete the note: the job has no files any more."""
     _IN_THIS_PROCESS.discard(job)
     with suppress(OSError):
         (_directory() / job).unlink(missing_ok=True)

@@ -267,16 +267,16 @@ class Folder:
                     raise
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def exclusive_lock(self) -> Iterator[bool]:
         """Hold the directory's lock exclusively. Yields false if the file system has no such locks."""
-        with self._locked(waits=True) as is_alone:
-            yield is_alone
+        with self._locked(waits=True) as has_lock:
+            yield has_lock
 
     @contextmanager
-    def quiet(self) -> Iterator[bool]:
-        """Yield whether no process is in `alone`, and prevent others from entering it meanwhile; false if unknown."""
-        with self._locked(waits=False) as is_quiet:
-            yield is_quiet
+    def shared_lock(self) -> Iterator[bool]:
+        """Yield whether no process is in `exclusive_lock`, and prevent others from entering it meanwhile; false if unknown."""
+        with self._locked(waits=False) as has_lock:
+            yield has_lock
 
     @contextmanager
     def _locked(self, waits: bool) -> Iterator[bool]:

@@ -88,7 +88,7 @@ class Follower(ABC, Generic[Log, Offset]):
         for name, stop in ends.items():
             begin = begins.get(name)
             if name not in logs:
-                self.gone(name, begin, stop)
+                self.report_missing(name, begin, stop)
             elif begin != stop:
                 parts += self.parts(name, logs[name], begin, stop)
         return parts
@@ -129,7 +129,7 @@ class Follower(ABC, Generic[Log, Offset]):
         """The size of a part's file [bytes]."""
 
     @abstractmethod
-    def gone(self, name: str, begin: Offset | None, end: Offset) -> None:
+    def report_missing(self, name: str, begin: Offset | None, end: Offset) -> None:
         """Report a log that no longer exists. Raises DataLossError like `tasks`."""
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Follower(ABC, Generic[Log, Offset]):
         )
 
 
-def whole(value: Any, least: int = 0) -> int:
+def integer(value: Any, least: int = 0) -> int:
     """An integer in a checkpoint. Raises ValueError if the value is not an integer, or too small or too large."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= 2**63:
         raise ValueError(value)

@@ -34,7 +34,7 @@ from sparkwire.core.sources.ended_jobs import forget, has_ended, note_end
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
-from sparkwire.core.sources.process import Process, is_gone, is_here, this_process
+from sparkwire.core.sources.process import Process, is_dead, is_here, this_process
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 _PATIENCE: Final = 30.0
@@ -54,8 +54,8 @@ def begin(folder: Folder, job: str, data: str, replaces: bool, owner: Process | 
     Raises ValueError if the file of another job is corrupt, or if a partition of it has changed since it was interrupted.
     """
     folder.make("")
-    with folder.alone() as is_alone:
-        for line in _recover(folder, (), is_alone, keeps_changed=False):
+    with folder.exclusive_lock() as has_lock:
+        for line in _recover(folder, (), has_lock, keeps_changed=False):
             _log.warning("%s", printable(line))
         seen = None
         if replaces and folder.is_local:
@@ -74,7 +74,7 @@ def lock(folder: Folder, job: str, partition: str) -> None:
     if folder.has(lock_file):
         return
     folder.check_inside(name)
-    with folder.alone():
+    with folder.exclusive_lock():
         state = opened(folder, job)
         if folder.has(lock_file):
             return
@@ -115,7 +115,7 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
             abort(folder, job)
             return
         decided = state._replace(plan=prepared(folder, state, changes()), once=once)
-        with folder.alone():
+        with folder.exclusive_lock():
             opened(folder, job)
             carry_out(folder, decided)
             with _leaving(folder, job):
@@ -129,7 +129,7 @@ def commit(folder: Folder, job: str, changes: Callable[[], Sequence[Change]], on
 
 def abort(folder: Folder, job: str) -> None:
     """Delete a job and all its files, unless it has decided: then `recover` continues it."""
-    with _leaving(folder, job), folder.alone():
+    with _leaving(folder, job), folder.exclusive_lock():
         state = state_of(folder, job)
         if state is None or state.plan is None:
             _close(folder, job)
@@ -173,21 +173,21 @@ def recover(path: str, dead: Collection[str] = ()) -> list[str]:
     folder = Folder(path)
     if not folder.has(""):
         raise FileNotFoundError(printable(f"path {path} does not exist: name the directory of the write"))
-    with folder.alone() as is_alone:
-        return list(_recover(folder, dead, is_alone, keeps_changed=True))
+    with folder.exclusive_lock() as has_lock:
+        return list(_recover(folder, dead, has_lock, keeps_changed=True))
 
 
-def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_changed: bool) -> Iterator[str]:
+def _recover(folder: Folder, dead: Collection[str], has_lock: bool, keeps_changed: bool) -> Iterator[str]:
     for job in jobs_in(folder):
         state = state_of(folder, job)
         if state is None:
             _close(folder, job)
-        elif not (_has_ended(state) or job in dead or (is_alone and state.plan and is_here(state.owner))):
+        elif not (_has_ended(state) or job in dead or (has_lock and state.plan and is_here(state.owner))):
             if keeps_changed:
-                yield f"{state} is left alone: it may be at work. If you know that it is gone, add --job {job}"
+                yield f"{state} is unchanged, because it may still run. If its process has ended, add --job {job}"
         elif state.plan is None:
             _close(folder, job)
-            yield f"{state} had changed nothing: it is cleared away"
+            yield f"{state} had changed nothing: its files are deleted"
         else:
             changed = finish(folder, state, keeps_changed)
             _close(folder, job)
@@ -205,16 +205,16 @@ def _recover(folder: Folder, dead: Collection[str], is_alone: bool, keeps_change
 
 def unfinished(folder: Folder) -> list[str]:
     """A message with advice for each job that is replacing partitions, or was interrupted while it did."""
-    with folder.quiet() as is_quiet:
-        return [_described(folder, state, _is_idle(state, is_quiet)) for state in _deciding(folder)]
+    with folder.shared_lock() as has_lock:
+        return [_described(folder, state, _is_idle(state, has_lock)) for state in _deciding(folder)]
 
 
 def check_unfinished(folder: Folder) -> None:
     """Raise UnfinishedWriteError if an interrupted job has replaced some partitions. Waits for a running job."""
     deadline = time.monotonic() + _PATIENCE
     while unfinished := _deciding(folder):
-        with folder.quiet() as is_quiet:
-            idle = [state for state in _deciding(folder) if _is_idle(state, is_quiet)]
+        with folder.shared_lock() as has_lock:
+            idle = [state for state in _deciding(folder) if _is_idle(state, has_lock)]
         if idle or time.monotonic() > deadline:
             raise UnfinishedWriteError(_described(folder, (idle or unfinished)[0], bool(idle)))
         time.sleep(_PAUSE)
@@ -222,12 +222,12 @@ def check_unfinished(folder: Folder) -> None:
 
 def _has_ended(state: JobState) -> bool:
     """Whether a job has ended, or its process has."""
-    return is_gone(state.owner) or has_ended(state.job)
+    return is_dead(state.owner) or has_ended(state.job)
 
 
-def _is_idle(state: JobState, is_quiet: bool) -> bool:
+def _is_idle(state: JobState, has_lock: bool) -> bool:
     """Whether no process works on the job. Such a process would hold the directory's lock."""
-    return _has_ended(state) or (is_quiet and is_here(state.owner))
+    return _has_ended(state) or (has_lock and is_here(state.owner))
 
 
 def _deciding(folder: Folder) -> list[JobState]:
@@ -238,7 +238,7 @@ def _deciding(folder: Folder) -> list[JobState]:
 def _described(folder: Folder, state: JobState, is_idle: bool) -> str:
     plan = state.decided
     names = sorted({*plan.swaps, *(name.partition("/")[0] for name in plan.moves.values())})
-    how = "was interrupted" if is_idle else "is at work, or was interrupted,"
+    how = "was interrupted" if is_idle else "runs, or was interrupted,"
     return (
         f"{folder.shown('')}: {state} {how} while it replaced {', '.join(names[:5])}{', …' * (len(names) > 5)}. Run: "
         f"python -m sparkwire recover {folder.shown('')}"

@@ -43,7 +43,7 @@ def _process(pid: int | None) -> Process:
     return Process(socket.gethostname(), _machine(), pid, fields[19] if fields else "")
 
 
-def is_gone(process: Process) -> bool:
+def is_dead(process: Process) -> bool:
     """Whether a process of this machine has ended; false for other machines."""
     if process.pid is None or not is_here(process):
         return False

@@ -147,7 +147,7 @@ class File(NamedTuple):
     def compressed(self) -> bool:
         return self.path.endswith(GZIP)
 
-    def beside(self, basename: str) -> File:
+    def sibling(self, basename: str) -> File:
         """The file with another name in the same folder. Its size is unknown."""
         return self._replace(path=f"{self.folder}/{basename}", size=-1, modified=None, layer=None, state=None)
 
@@ -163,15 +163,15 @@ def _state_now(file: File) -> FileState:
     try:
         return _state(os.stat(file.path))  # noqa: PTH116
     except FileNotFoundError as error:
-        raise _gone(file) from error
+        raise _deleted(file) from error
 
 
-class FileGone(FileChangedError, FileNotFoundError):
+class FileDeleted(FileChangedError, FileNotFoundError):
     """A file no longer exists, although the listing contained it."""
 
 
-def _gone(file: File) -> FileGone:
-    return FileGone(f"{file.name} is gone since it was listed: read the path again")
+def _deleted(file: File) -> FileDeleted:
+    return FileDeleted(f"{file.name} was deleted after it was listed: read the path again")
 
 
 def is_glob(path: str) -> bool:
@@ -476,7 +476,7 @@ def steady(plan: Callable[[], Planned]) -> Planned:
     for _ in range(_TRIED):
         try:
             return plan()
-        except (FileReplaced, FileGone):
+        except (FileReplaced, FileDeleted):
             _LOG.info("files changed after the listing: the source lists them again")
     return plan()
 
@@ -510,7 +510,7 @@ class OpenFile:
         try:
             opened = system.open_input_file(inner)
         except FileNotFoundError as error:
-            raise _gone(self.file) from error
+            raise _deleted(self.file) from error
         except PermissionError as error:
             raise PermissionError(
                 printable(f"{self.file.name}: you do not have permission to read it: {_first_line(error)}")

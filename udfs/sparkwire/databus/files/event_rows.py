@@ -90,7 +90,7 @@ def part_now(part: FilePart) -> FilePart | None:
     report_loss(guard.stream, guard.resume_at, lost, guard.fails)
     if not guard.is_first:  # the first part reads the whole file
         return None
-    now = part.file.beside(part.file.basename)
+    now = part.file.sibling(part.file.basename)
     return part._replace(file=now, stop=_END, previous=NO_VARIANT, scns=guard.scns)
 
 
@@ -100,8 +100,8 @@ def event_rows(query: EventsQuery, part: FilePart) -> Iterator[pa.RecordBatch]:
     if now is None:
         return
     part = now
-    with OpenFile(part.file) as source, OpenFile(part.file) as beside:
-        reader = _Reader(query, part, EventFile(beside))
+    with OpenFile(part.file) as source, OpenFile(part.file) as second:
+        reader = _Reader(query, part, EventFile(second))
         events = EventFile(source)
         position, previous, window = part.start, part.previous, part.window
         stop = min(part.stop, source.size)
@@ -117,10 +117,10 @@ def event_rows(query: EventsQuery, part: FilePart) -> Iterator[pa.RecordBatch]:
 class _Reader:
     """Rows of one part as record batches."""
 
-    def __init__(self, query: EventsQuery, part: FilePart, beside: EventFile) -> None:
+    def __init__(self, query: EventsQuery, part: FilePart, lookahead: EventFile) -> None:
         self.query = query
         self.part = part
-        self._beside = beside
+        self._lookahead = lookahead
         filtered = query.start is not None or part.scns is not None
         self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(query.columns)
         self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(query.columns)
@@ -131,7 +131,7 @@ class _Reader:
         if not self._needs_ends:
             return UNENDED
         if self._known is None or self._known[0] != window.number:
-            self._known = window.number, end_of_window(self._beside, rows.stop, rows.previous, self.part.beyond)
+            self._known = window.number, end_of_window(self._lookahead, rows.stop, rows.previous, self.part.beyond)
         return self._known[1]
 
     def batch(self, rows: EventRows, windows: Windows | None) -> pa.RecordBatch:
@@ -152,7 +152,7 @@ class _Reader:
         """The errors. The first row gets WRONG_FORMAT if the file does not begin with an event and no event follows."""
         if rows.position or len(errors) == 0 or errors[0] not in _NO_HEADER:
             return errors
-        size, end = self._beside.source.size, int(rows.ends[1])
+        size, end = self._lookahead.source.size, int(rows.ends[1])
         is_last = end == size or end == SKIPPED
         is_one_event = events.header.fields["length"][0] == size
         if not is_last or (errors[0] != BAD_MAGIC and (is_one_event or events.checked.checks[0][0] == 1)):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparkwire.core.sources.follow import Follower, may_grow, text, whole
+from sparkwire.core.sources.follow import Follower, integer, may_grow, text
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import GZIP, File, OpenFile
 from sparkwire.databus.files.databus_table import Begin, stream_parts, streams
@@ -143,10 +143,10 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         tails = tuple((at.position, at.tail) for at in known) + tuple((one.size, one.tail) for one in passed)
         return part._replace(guard=guard._replace(tails=tails))
 
-    def gone(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
+    def report_missing(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
         at = begin or FRONT
         if at != end or at.waits or self.query.by_directory:
-            report_loss(name, _named(at), Lost("nothing of it is there any more"), self.query.fail_on_data_loss)
+            report_loss(name, _named(at), Lost("it no longer exists"), self.query.fail_on_data_loss)
 
     # -- checkpoints
 
@@ -155,10 +155,10 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
 
     def offset_from(self, kept: Any) -> EventOffset:
         return EventOffset(
-            whole(kept["window"]), text(kept["file"]), whole(kept["position"]), whole(kept["previous"], NO_VARIANT),
-            whole(kept["tail"]),
-            NO_SCN if kept["scn"] is None else whole(kept["scn"], NO_SCN),
-            bool(kept["waits"]), tuple(ReadFile(*map(whole, one)) for one in kept["read"]),
+            integer(kept["window"]), text(kept["file"]), integer(kept["position"]), integer(kept["previous"], NO_VARIANT),
+            integer(kept["tail"]),
+            NO_SCN if kept["scn"] is None else integer(kept["scn"], NO_SCN),
+            bool(kept["waits"]), tuple(ReadFile(*map(integer, one)) for one in kept["read"]),
         )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def resume_position(files: Sequence[File], at: EventOffset) -> EventOffset:
         return at
     if not rest or plain_name(rest[0].file) != at.file:
         if at.waits:
-            raise Lost(f"{at.file} is gone")
+            raise Lost(f"{at.file} no longer exists")
         return at._replace(position=0, previous=NO_VARIANT)
     file = rest[0].file
     with OpenFile(file) as source:

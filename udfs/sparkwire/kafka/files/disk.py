@@ -62,13 +62,13 @@ def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool)
 
 
 def _topic_id(segment: Segment) -> str:
-    match = _TOPIC_ID.search(small_file(segment.file.beside("partition.metadata")))
+    match = _TOPIC_ID.search(small_file(segment.file.sibling("partition.metadata")))
     return match[1].decode() if match else ""
 
 
 def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
     """The facts in a broker's directory about the partition whose first segment on disk is ``first``."""
-    epochs = remote.epochs_of(small_file(first.file.beside("leader-epoch-checkpoint")))
+    epochs = remote.epochs_of(small_file(first.file.sibling("leader-epoch-checkpoint")))
     starts = _START.findall(log_dir_file(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
     known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
     log_start = known.get((first.topic or "", first.partition or 0))

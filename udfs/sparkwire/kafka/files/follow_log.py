@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sparkwire.core.sources.follow import Follower, may_grow, text, whole
+from sparkwire.core.sources.follow import Follower, integer, may_grow, text
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
@@ -222,9 +222,9 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                 yield part._replace(joined=i + 2 < len(positions))
             first = after
 
-    def gone(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
+    def report_missing(self, name: str, begin: LogOffset | None, end: LogOffset) -> None:
         offset = end.next if begin is None else begin.next
-        report_loss(name, f"offset {offset}", Lost("nothing of it is there any more"), self.query.fail_on_data_loss)
+        report_loss(name, f"offset {offset}", Lost("it no longer exists"), self.query.fail_on_data_loss)
 
     # -- checkpoints
 
@@ -237,9 +237,11 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
         last = None
         if kept["last"] is not None:
             file, position, offset, crc, epoch = kept["last"]
-            last = LastEntry(text(file), whole(position), EntryId(whole(offset), whole(crc), whole(epoch, -(2**31))))
-        first = whole(kept["first"], FIRST) if "first" in kept else None
-        return LogOffset(whole(kept["next"]), text(kept["file"]), whole(kept["position"]), last, first)
+            last = LastEntry(
+                text(file), integer(position), EntryId(integer(offset), integer(crc), integer(epoch, -(2**31)))
+            )
+        first = integer(kept["first"], FIRST) if "first" in kept else None
+        return LogOffset(integer(kept["next"]), text(kept["file"]), integer(kept["position"]), last, first)
 
 
 def _name(segment: Segment) -> str:
@@ -300,7 +302,7 @@ def _with_current_size(segment: Segment) -> Segment:
     if segment.remote is not None:
         return segment  # segments in a bucket do not grow
     file = segment.file
-    return segment._replace(file=file.beside(file.basename)._replace(modified=file.modified))
+    return segment._replace(file=file.sibling(file.basename)._replace(modified=file.modified))
 
 
 # -- the position of a log
@@ -322,7 +324,7 @@ def resume_position(partition: OpenPartition, at: LogOffset) -> ResumePosition:
         if segment is not None and segment > k:
             return ResumePosition(segment, min(at.position, partition.seeker(segment).log.source.size), last)
         if k + 1 < len(partition.segments):
-            raise Lost(f"{at.file} is gone")
+            raise Lost(f"{at.file} no longer exists")
         if following != at.next:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
     # The position is after the entry and the corrupt bytes that follow it.

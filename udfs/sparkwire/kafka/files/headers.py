@@ -52,11 +52,11 @@ class _Headers(NamedTuple):
 
 @kernel
 def add_headers(
-    data: Bytes, alone: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
+    data: Bytes, headers_only: bool, position: int, size: int, stop: int, last: int, count: int, out: _Headers
 ) -> tuple[int, int, int, int]:
     """Add the headers in ``data`` of entries before ``stop``; the file has ``size`` bytes, the first entry is at ``position``.
 
-    If ``alone``, ``data`` consists of headers only; else it has whole entries.
+    If ``headers_only``, ``data`` consists of headers only; else it has whole entries.
 
     Returns why it ended, the number of headers, the position of the next header, and the last offset before it.
     """
@@ -80,7 +80,7 @@ def add_headers(
         out.positions[count] = at
         at += length
         out.stops[count] = at
-        pos += BATCH_SIZE if alone else length
+        pos += BATCH_SIZE if headers_only else length
         last = following
         count += 1
     return _MORE, count, at, last
@@ -105,10 +105,18 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
     count, last, size = 0, _UNKNOWN, log.source.size
     window, few = BATCH_SIZE, _FEW
     while position < stop or count:
-        alone = count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
-        data = _alone(log, position, stop, min(few, ROOM - count)) if alone else log.source.view(position, window)
-        why, count, after, last = (int(n) for n in add_headers(data, alone, position, size, stop, last, count, headers))
-        if alone:  # a wrong header wastes at most as many reads as there were valid headers before it
+        headers_only = (
+            count > 0 and position < size and bool(headers.stops[count - 1] - headers.positions[count - 1] > LARGE)
+        )
+        data = (
+            _headers_from(log, position, stop, min(few, ROOM - count))
+            if headers_only
+            else log.source.view(position, window)
+        )
+        why, count, after, last = (
+            int(n) for n in add_headers(data, headers_only, position, size, stop, last, count, headers)
+        )
+        if headers_only:  # a wrong header wastes at most as many reads as there were valid headers before it
             few = _FEW if why == _DOUBT else min(2 * few, ROOM)
         # The last header counts when the next header confirms it.
         confirmed = count if why == _DONE else count - 1
@@ -130,7 +138,7 @@ def header_pieces(log: Log, position: int, stop: int, joined: bool = False) -> I
         check_joined(log, position, stop)
 
 
-def _alone(log: Log, position: int, stop: int, most: int) -> Bytes:
+def _headers_from(log: Log, position: int, stop: int, most: int) -> Bytes:
     """The header at ``position`` and the headers after it, located by their sizes, which are not confirmed yet.
 
     It ends at ``stop``, or after an entry that is not large.

@@ -31,7 +31,7 @@ from sparkwire.kafka.framing import (
     framing_of_row,
     next_valid,
     reach_of,
-    size_is_believed,
+    size_is_plausible,
 )
 from sparkwire.kafka.layout import BATCH_SIZE, OVERHEAD
 from sparkwire.kernels import Bytes, int64, kernel
@@ -137,7 +137,7 @@ def frame_corrupt(
                     next_entry = next_valid(data, pos + 1, limit, left, largest, sums)
                     if next_entry == limit and limit < left:
                         return count, int64(-1), True
-                if not (whole and size_is_believed(after, left, next_entry, follows)):
+                if not (whole and size_is_plausible(after, left, next_entry, follows)):
                     whole = False
                     after = next_entry
             if error == CRC_MISMATCH and whole and not verify and after <= data.size:
@@ -245,7 +245,7 @@ class Log:
                     self._found = window.position + int(block.frames.begin[-1]) + 1, window.position + int(following)
                 return block
             if not missing or next_entry >= 0:
-                return self._alone(position)
+                return self._single_entry(position)
             next_entry = self.search(position + 1)
 
     def _around(self, position: int) -> _Window:
@@ -257,7 +257,7 @@ class Log:
             window = self._window = _Window(position, length, entry_sums(0, length))
         return window
 
-    def _alone(self, position: int) -> Block:
+    def _single_entry(self, position: int) -> Block:
         """The single entry at ``position``, if a window is too small to determine its end."""
         left = self.source.size - position
         header = self._header(position)

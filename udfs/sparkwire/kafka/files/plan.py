@@ -296,7 +296,7 @@ class OpenPartition:
         if opened is None:
             begin = 0
         else:
-            tracker.believe((), opened)
+            tracker.skip_to((), opened)
         for k in range(begin, last + 1):
             opened = self._open_after(k)
             aborted = None if opened is None else self._aborted_in(k)
@@ -304,7 +304,7 @@ class OpenPartition:
                 source = self.seeker(k).log.source
                 tracker.follow(Log(source), 0, source.size, self.before(k))
             else:
-                tracker.believe(aborted, opened)
+                tracker.skip_to(aborted, opened)
         return tracker.transactions()
 
     def _open_after(self, k: int) -> dict[int, int] | None:
@@ -382,7 +382,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
         lost = Lost(str(error))
     report_loss(guard.log, f"offset {guard.first}", lost, guard.fails)
     file = part.segment.file
-    current = part.segment if part.segment.remote else part.segment._replace(file=file.beside(file.basename))
+    current = part.segment if part.segment.remote else part.segment._replace(file=file.sibling(file.basename))
     partition = OpenPartition([current], verify)
     try:
         with partition.opened:

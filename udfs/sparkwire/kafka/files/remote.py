@@ -210,7 +210,7 @@ def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineag
 
 def _plain_lineage(copy: Copy) -> Lineage:
     stem = copy.any.basename.removesuffix(LOG)
-    return epochs_of(small_file(copy.any.beside(f"{stem}.leader_epoch_checkpoint")))
+    return epochs_of(small_file(copy.any.sibling(f"{stem}.leader_epoch_checkpoint")))
 
 
 def epochs_of(checkpoint: bytes) -> Lineage:
@@ -323,7 +323,7 @@ def hole(log: SharedFacts, first: int, end: int | None, unread: Sequence[Unread]
         copy, _, why = min(of_it, key=lambda one: one.first)
         file = copy.manifest or copy.any
     else:
-        why, file = "no object has them", log.folder.beside(f"{first:020}-*{LOG}")
+        why, file = "no object has them", log.folder.sibling(f"{first:020}-*{LOG}")
     layer = HoleLayer()
     last = first if end is None else end - 1
     manifest = Manifest(

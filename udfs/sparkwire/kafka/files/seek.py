@@ -130,7 +130,7 @@ def time_index(segment: Segment) -> Index:
 
 
 def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Index:
-    raw = beside(segment, suffix)
+    raw = sibling_of(segment, suffix)
     width = np.dtype(layout).itemsize
     entries = np.frombuffer(raw[: len(raw) // width * width], layout)
     keys, values = entries["key"].astype(np.int64), entries["value"].astype(np.int64)
@@ -140,23 +140,23 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
     return Index(keys[:good], values[:good])
 
 
-def beside(segment: Segment, suffix: str) -> bytes:
+def sibling_of(segment: Segment, suffix: str) -> bytes:
     """The segment's file with another suffix; empty if it does not exist, cannot be read, or is too large.
 
     Also empty if a broker truncates it now: an active segment's index is larger than its entries until the segment rolls.
     """
     if segment.remote is not None:
-        return tier.beside(segment, suffix)
+        return tier.sibling_of(segment, suffix)
     if segment.base_offset is None:
         return b""
     stem = segment.file.basename.partition(".")[0]
-    return tier.small_file(segment.file.beside(stem + suffix))
+    return tier.small_file(segment.file.sibling(stem + suffix))
 
 
 def log_dir_file(segment: Segment, name: str) -> bytes:
     """A file beside the segment's folder; empty if it does not exist."""
     folder = segment.file.folder
-    return tier.small_file(segment.file._replace(path=folder).beside(name))
+    return tier.small_file(segment.file._replace(path=folder).sibling(name))
 
 
 class Seeker:

@@ -14,13 +14,13 @@ LARGEST_INDEX: Final = 64 << 20
 _PARTS: Final = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS, ".txnindex": TRANSACTIONS}
 
 
-def beside(segment: Segment, suffix: str) -> bytes:
+def sibling_of(segment: Segment, suffix: str) -> bytes:
     """The content of the index that has this suffix on a broker's disk. A snapshot is that of the segment's end."""
     remote = segment.remote
     if remote is None or remote.manifest is None:
         return b""
     if remote.manifest.is_plain_copy:
-        return small_file(segment.file.beside(segment.file.basename.removesuffix(".log") + suffix))
+        return small_file(segment.file.sibling(segment.file.basename.removesuffix(".log") + suffix))
     return index_of(remote.indexes, remote.manifest, remote.keys, _PARTS[suffix])
 
 

@@ -116,7 +116,7 @@ class Tracker:
             position = block.stop
         return position
 
-    def believe(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
+    def skip_to(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:
         """Skip the next entries, and use their aborted transactions, and those open after them, from elsewhere."""
         self._aborted += aborted
         self._opened = dict(opened)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
 from sparkwire.kafka.files.naming import Segment
-from sparkwire.kafka.files.seek import PAGE, beside
+from sparkwire.kafka.files.seek import PAGE, sibling_of
 from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
 from sparkwire.kafka.framing import THE_END, frame_blocks, framing_of_row
 from sparkwire.kafka.layout import BATCH, MAGIC
@@ -59,7 +59,7 @@ def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
 
 def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:
     """The transactions aborted in a segment whose offsets end before ``end``; None without a valid index."""
-    raw = beside(segment, ".txnindex")
+    raw = sibling_of(segment, ".txnindex")
     # With many entries, reading the whole segment is faster than looking them up.
     if not raw or len(raw) // TXN_INDEX.size * 2 * PAGE > segment.file.size:
         return None
@@ -79,7 +79,7 @@ def aborted_in_remote(segment: Segment, end: int) -> list[Aborted] | None:
     manifest = segment.remote.manifest
     if not manifest.is_plain_copy and manifest.indexes.get(TRANSACTIONS) is None:
         return []
-    raw = beside(segment, ".txnindex")
+    raw = sibling_of(segment, ".txnindex")
     if not raw:
         return [] if manifest.is_plain_copy else None
     return _aborted(raw, segment.base_offset or 0, end)
@@ -121,7 +121,7 @@ def open_after_remote(segment: Segment) -> dict[int, int] | None:
 
 
 def _snapshot(segment: Segment) -> Producers | None:
-    raw = beside(segment, ".snapshot")
+    raw = sibling_of(segment, ".snapshot")
     producers = Producers(_value(raw)) if raw else None
     sound = producers is not None and len(producers.errors) and not (producers.errors != OK).any()
     return producers if sound else None

@@ -43,9 +43,11 @@ class Report(NamedTuple):
         return not self.findings
 
     def __str__(self) -> str:
-        how = "in order, so a broker believes it" if self.clean else "or not in order, so a broker looks at every batch"
+        how = (
+            "in order, so a broker trusts the files" if self.clean else "not in order, so a broker verifies every batch"
+        )
         lines = [f"{self.path}: shut down {how}", *map(str, self.partitions), *map(str, self.findings)]
-        lines.append("a broker takes it as it is" if self.is_fine else f"{len(self.findings)} findings")
+        lines.append("a broker accepts it unchanged" if self.is_fine else f"{len(self.findings)} findings")
         return "\n".join(map(printable, lines))
 
 
@@ -57,9 +59,11 @@ def check(path: str, clean: bool | None) -> Report:
         raise FileNotFoundError(printable(f"path {path} does not exist, or has no file: name a broker's log directory"))
     is_partition = any(base_offset_of(name) is not None for name in files)
     trusted = (_CLEAN in files) if clean is None else clean
-    findings = [] if is_partition else list(_beside(folder, files))
-    beside = folder if not is_partition else Folder(path.rstrip("/").rpartition("/")[0] or ".")
-    points, starts, compacted = (_checkpoint(beside, name) for name in (_RECOVERY_POINTS, LOG_STARTS, _COMPACTED))
+    findings = [] if is_partition else list(_other_findings(folder, files))
+    log_directory = folder if not is_partition else Folder(path.rstrip("/").rpartition("/")[0] or ".")
+    points, starts, compacted = (
+        _checkpoint(log_directory, name) for name in (_RECOVERY_POINTS, LOG_STARTS, _COMPACTED)
+    )
     cluster = state_of(path) if f"{TOPIC}-0" in {file.partition("/")[0] for file in files} else None
     partitions = []
 
@@ -84,7 +88,7 @@ def check(path: str, clean: bool | None) -> Report:
     return Report(folder.shown(""), trusted, partitions, findings)
 
 
-def _beside(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
+def _other_findings(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
     """Findings about files and directories that are not partitions."""
     if is_locked(folder):
         yield Finding("", ".lock", "reject", "a broker is running on this directory")

@@ -62,7 +62,7 @@ class Finding(NamedTuple):
     file: str
     action: Action
     """The broker's action: ``reject`` (fail to start), ``stray`` (rename as a stray), ``truncate``, ``delete``, ``rebuild``,
-    ``restore`` (give it its name), ``split`` (into several segments), or ``serve`` although it is wrong"""
+    ``restore`` (give it its name), ``split``, or ``serve`` although it is wrong"""
     why: str
 
     def __str__(self) -> str:
@@ -368,8 +368,8 @@ class PartitionLoader:
             if end < start or (following is not None and following <= start):
                 yield self._finding(one.log, "delete", why)
         if end < start:
-            gone, self._loaded = self._loaded, []
-            self._loaded.append(_Loaded(f"{start:020}.log", start, gone[0].scan, 0, start))
+            deleted, self._loaded = self._loaded, []
+            self._loaded.append(_Loaded(f"{start:020}.log", start, deleted[0].scan, 0, start))
             return
         self._loaded = [
             one

@@ -50,7 +50,7 @@ __all__ = ["abort", "begin", "commit", "write_of", "write_rows"]
 class PartitionEnd(NamedTuple):
     """The end of a partition's existing log, and its files."""
 
-    gone: frozenset[str]
+    removed: frozenset[str]
     """files that do not stay"""
     next: int | None = None
     """the offset after its last offset; None if it has no segment"""
@@ -237,7 +237,7 @@ def _change(
     epochs = _joined_epochs(folder, name, [*existing.epochs, *chain.from_iterable(one.epochs for one in staged)])
     if staged:  # a broker removes an epoch that begins at the log's end
         epochs = [(epoch, offset) for epoch, offset in epochs if offset <= staged[-1].last]
-    gone = set(existing.gone)
+    removed = set(existing.removed)
     if epochs and list(epochs) != list(existing.epochs):
         staging = Staging(folder, job, f"epochs-{name}")
         file, stream = staging.create(EPOCHS)
@@ -245,8 +245,8 @@ def _change(
             stream.write(checkpoint(epochs))
         staging.finish()
         placed[file] = EPOCHS
-        gone.add(EPOCHS)
-    return Change(name, placed, gone)
+        removed.add(EPOCHS)
+    return Change(name, placed, removed)
 
 
 def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
@@ -274,9 +274,11 @@ def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
             printable(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
         )
     stem = logs[-1].removesuffix("log")
-    gone = frozenset(file for file, path in zip(files, paths, strict=True) if entry is None and path.startswith(stem))
+    removed = frozenset(
+        file for file, path in zip(files, paths, strict=True) if entry is None and path.startswith(stem)
+    )
     after = entry.last + 1 if entry else last
-    return PartitionEnd(gone, after, _epochs(folder, name), _has_producers(folder, paths, logs))
+    return PartitionEnd(removed, after, _epochs(folder, name), _has_producers(folder, paths, logs))
 
 
 def _base(path: str) -> int | None:

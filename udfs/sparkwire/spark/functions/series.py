@@ -103,8 +103,8 @@ class _Latest:
             kept = self._kept = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
         return kept[1]
 
-    def _forget(self, gone: weakref.ref[pd.Series]) -> None:
-        if self._kept is not None and self._kept[0] is gone:
+    def _forget(self, reference: weakref.ref[pd.Series]) -> None:
+        if self._kept is not None and self._kept[0] is reference:
             self._kept = None
 
 

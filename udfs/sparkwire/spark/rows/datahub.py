@@ -44,8 +44,8 @@ def rows(messages: DataFrame, column: str, table: str, columns: Mapping[str, str
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            blob, *beside = batch.columns
-            source_columns = pa.RecordBatch.from_arrays(beside, names=kept.names) if beside else None
+            blob, *others = batch.columns
+            source_columns = pa.RecordBatch.from_arrays(others, names=kept.names) if others else None
             yield typed_rows(blob, source, given, source_columns)
 
     chosen = messages.select(F.col(column).alias("blob"), *kept_columns)

@@ -86,7 +86,7 @@ class PayloadColumn(NamedTuple):
     def columns(self) -> list[Column]:
         """The columns that a worker needs."""
         others_kept = self.by or self.headers
-        return [F.col(self.column).alias("value"), *([F.col(others_kept).alias("beside")] if others_kept else [])]
+        return [F.col(self.column).alias("value"), *([F.col(others_kept).alias("others")] if others_kept else [])]
 
     @property
     def payloads(self) -> Callable[[Arrays], Payloads]:
