@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 import sparkwire
 from tests.support import ROOT
 from tests.support import kafka_tiered as tiered
-from tests.support.pages import blocks_of, lines_of
 
 DOCS = ROOT / "docs"
 QUERIES = [
@@ -60,14 +59,6 @@ def test_queries_return_rows(spark: SparkSession) -> None:
 
 def python_of(page: str) -> list[str]:
     return re.findall("```python\n(.*?)```", (DOCS / "guide" / page).read_text("utf-8"), re.DOTALL)
-
-
-def test_the_recipe_for_corrupt_events(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """It prints the output on the page, and each row is a corrupt event."""
-    [recipe] = [block for block in blocks_of(DOCS / "guide" / "recipes.md") if block.language == "python"]
-    exec(recipe.code, {"spark": spark, "sparkwire": sparkwire})
-    assert lines_of(capsys.readouterr().out) == lines_of(recipe.printed)
-    spark.catalog.dropTempView("events")
 
 
 def test_the_page_on_tests(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
