@@ -54,11 +54,11 @@ def changes(
         the columns of Kafka's keys and headers. Keys contain the primary key and mark tombstones; Debezium's headers mark a
         change of a key. A key is an object, or one value if the table has one key column
     topic, partition, offset
-        the names of these columns, which are used if ``df`` has them; None turns one off. Without a partition, all offsets of
+        the names of these columns, which may be missing in ``df``; None turns one off. Without a partition, all offsets of
         a topic count as those of one partition
     epoch
         which life of the log a message is from: a number, or a column. A greater epoch is later, whatever the offsets are. A
-        topic that was made again, or a database after a failover, begins a new epoch
+        new topic of the same name, or a database after a failover, begins a new epoch
     order
         "offset" orders changes by partition and offset, "source" by their positions in the log of the database. A snapshot's
         row comes before all changes of its epoch. Without a column of offsets, the order is "source"
@@ -173,7 +173,7 @@ def current(
         time zone
     until
         returns the table after a change, by ``_order_``. A number or tuple is the order from ``scn``, ``offset`` or the position
-        on; a Row or dict names parts. Only these parts are compared: ``until=4711`` is the table after SCN 4711 of Databus
+        on; a Row or dict names parts. ``current`` compares only these parts: ``until=4711`` is the table after SCN 4711 of Databus
 
     Returns
     -------

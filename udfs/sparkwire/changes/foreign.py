@@ -1,6 +1,6 @@
 """Name the system of a message, also if it is not of the requested format: then its error says what to do.
 
-Each supported system is recognized by its declaration. A few other systems are known here, only to be named.
+The declaration of a supported system recognizes its messages. A few other systems are here only for their names.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _KNOWN: Final = (
 
 
 ROLES: Final = frozenset(path.partition(".")[0] for known in _KNOWN for path in known.system.fields.values())
-"""the members by which messages are recognized"""
+"""the members that identify the system of a message"""
 
 
 def explained(errors: Ints, column: pa.Array, format: str) -> pa.Array:
@@ -177,7 +177,7 @@ def _paths(known: Known) -> set[str]:
 
 
 _MARKS: Final = System("", "", {path: path for known in _KNOWN for path in sorted(_paths(known))}, {}, (), type_of)
-"""the values by which messages are recognized, each with its path as its role"""
+"""the values that identify the system of a message, each with its path as its role"""
 
 
 class _Recognition:

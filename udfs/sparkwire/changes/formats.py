@@ -26,7 +26,7 @@ Read = Callable[[pa.Array, pa.Array | None], MessageSide]
 
 
 class Decoder(NamedTuple):
-    """How the changes of a table are decoded. Contains only plain data and functions, which Spark pickles for workers."""
+    """The decoder of a table's changes. Contains only plain data and functions, which Spark pickles for workers."""
 
     plan: Plan
     format: str

@@ -99,7 +99,7 @@ def _names(key: bytes | str) -> list[str] | None:
 
 
 def _declared(fields: Fields, rows: Ints) -> list[dict[str, str]]:
-    """The columns of tables that were created or altered."""
+    """The columns in statements that create or alter a table."""
     texts = values.objects(fields.value("definition").at(rows)).drop_null().to_pylist()
     definitions = [json.loads(text) for text in dict.fromkeys(texts)]
     return [

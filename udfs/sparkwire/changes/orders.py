@@ -1,8 +1,8 @@
-"""The parts of `_order_`, and which orders can be compared.
+"""The parts of `_order_`, and which orders are comparable.
 
-The first part is the epoch. Orders of different epochs can be compared: the greater epoch is later. Orders of one epoch can be
-compared only within one partition of one topic, or one log of a database. No other part separates orders. If an order has a log
-and a partition, the partition separates only orders with one position in the log.
+The first part is the epoch. Orders of different epochs are comparable: the greater epoch is later. Orders of one epoch are
+comparable only within one partition of one topic, or one log of a database. No other part separates orders. If an order has a
+log and a partition, the partition separates only orders with one position in the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WAYS_OUT: Final = {
     "topic": 'pass order="source" to sparkwire.changes, or a greater epoch for the later topic',
     LOG: 'pass sparkwire.changes a greater epoch for the later log, or order="offset" if the topic has one partition',
 }
-"""what to do about orders that cannot be compared"""
+"""what to do about orders that are not comparable"""
 
 
 def incomparable_sentence(part: str) -> str:

@@ -85,7 +85,7 @@ def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
 
 
 def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
-    """The operation of each message, whether it is known, and which messages are left out."""
+    """The operation of each message, which operations exist, and which messages the declaration leaves out."""
     system, texts = fields.system, fields.texts("op")
     encoded = texts.dictionary_encode()
     names = encoded.dictionary.to_pylist()

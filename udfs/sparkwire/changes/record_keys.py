@@ -49,7 +49,7 @@ class RecordKeys:
         return read_images(JsonRows(self._objects(rows), self._types), self._types, self._side.declared.of(rows))
 
     def texts(self, rows: Ints) -> pa.Array:
-        """A text of each key that does not depend on how it was written."""
+        """A text of each key, the same for all its spellings."""
         return self.texts_of(self.images(rows).column)
 
     def texts_of(self, keys: pa.Array) -> pa.Array:

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     absent_nulls: bool = False
     """whether the system leaves out members that are NULL"""
     topics: Mapping[str, str] | None = None
-    """what is known of each topic: OWN, OTHER or UNKNOWN; None for a stream"""
+    """whose messages each topic has: OWN, OTHER or UNKNOWN; None for a stream"""
     only_table: bool = False
     """whether the input has messages of this table alone"""
     epoch: int = 0

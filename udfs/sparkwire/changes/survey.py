@@ -1,6 +1,6 @@
 """Survey a batch of messages in one pass: tables, columns, key names, and which topics are of which table.
 
-Each batch gives some facts as JSON texts. Equal facts are dropped, and `Survey.of` combines the rest. So the result does not
+Each batch gives some facts as JSON texts, and `Survey.of` combines the different ones. So the result does not
 depend on the order of the messages, on their times or on the size of batches.
 """
 
@@ -38,7 +38,7 @@ _TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE = "table", "columns", "keys", "topic", 
 
 
 class Survey(NamedTuple):
-    """What is known of a batch, and of one table in it."""
+    """The facts about a batch, and about one table in it."""
 
     tables: list[str]
     """the sorted names of the tables that messages name"""

@@ -73,7 +73,7 @@ class System(NamedTuple):
     positions: Callable[[Fields], pa.Array] | None = None
     """the position of each message in the source: a STRUCT of the type ``position``, NULL if it has none"""
     parts_after_position: bool = False
-    """whether rows of one position are ordered by partition, offset and place"""
+    """whether partition, offset and place order the rows of one position"""
 
 
 class Fields:

@@ -127,7 +127,7 @@ def _parsed(text: str) -> Any:
 
 
 def _items(text: str, type: Type, placeholder: Placeholder) -> list[Any]:
-    """The items of an array. Decimals in Base64 are converted to numbers, if there are as many as the placeholder has bytes."""
+    """The items of an array. Decimals in Base64 become numbers, if there are as many as the placeholder has bytes."""
     items: list[Any] = _parsed(text)
     inner = type.inner[0] if type.inner else type
     if inner.logical != "Decimal" or len(items) != len(placeholder.data):

@@ -1,4 +1,4 @@
-"""MySQL's types: as a column is declared, and how change messages write its values.
+"""MySQL's types: the declaration of a column, and how change messages write its values.
 
     declared                       SQL type                 values, as text or as JSON
     tinyint ... bigint             TINYINT ... BIGINT       digits; unsigned: the next larger type, DECIMAL(20,0) for bigint

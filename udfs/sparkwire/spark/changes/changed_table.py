@@ -71,7 +71,7 @@ class ChangedTable(NamedTuple):
 
     @property
     def has_events(self) -> bool:
-        """Whether a change of a key may be messages of their own."""
+        """Whether a change of a key may be several messages."""
         return EVENT in self.schema.names
 
     @property

@@ -1,10 +1,10 @@
 """Compute the current table from a change table: the latest change of every key.
 
-The changes are exchanged once, by key. Every branch of the query reads that exchange, so the changes are decoded once. The
-first branch selects the row with the greatest order of each key. The second one finds the last TRUNCATEs, and whether the changes
+Spark exchanges the changes once, by key. Every branch of the query reads that exchange, so Spark decodes them once. The first
+branch selects the row with the greatest order of each key. The second one finds the last TRUNCATEs, and whether the changes
 are of two tables. A third one fills in values that last rows lack (`settled`). AQE drops it if no row lacks values.
 
-The errors about several changes are raised in the last stage of the query: PySpark has no class for the failure of two stages.
+The last stage of the query raises the errors about several changes: PySpark has no class for the failure of two stages.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
 
 
 def _newest(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The step with the greatest order of each key, and steps that cannot be compared with it (``nth`` is greater than 1).
+    """The step with the greatest order of each key, and steps that are not comparable with it (``nth`` is greater than 1).
 
     Spark sorts the steps and keeps the first of each group. This is faster than ``max_by``, which sorts them, too.
     """

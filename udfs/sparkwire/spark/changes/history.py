@@ -33,8 +33,8 @@ _ARRIVED: Final = (
 def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last steps that lack values, filled with their earlier values, also from before a change of the key.
 
-    Columns: the key, ``at``, ``topic``, ``time``, the values; ``unexpected``, with the texts of the values that were filled in;
-    and ``split``, the error if a value depends on steps that cannot be compared, or NULL.
+    Columns: the key, ``at``, ``topic``, ``time`` and the values. ``unexpected`` also has the texts of the earlier values.
+    ``split`` is the error if a value depends on steps that are not comparable, or NULL.
     """
     places = table.value_places()
     moved = {
@@ -119,7 +119,7 @@ def _lacks(name: str) -> str:
 
 
 def _value(name: str, place: str) -> str:
-    """The value of a column, its text if it does not fit, and the error if the steps do not tell which value it is."""
+    """The value of a column, its text if it does not fit, and the error if the steps leave open which value it is."""
     known, own = f"coalesce(told_{place}.life = life, FALSE)", f"(has_values AND NOT {_lacks(name)})"
     unclear = f"NOT {own} AND NOT coalesce({known} AND split.at < told_{place}.at, FALSE)"
     return (
@@ -129,7 +129,7 @@ def _value(name: str, place: str) -> str:
 
 
 def _split(table: ChangedTable) -> str:
-    """The error about the steps of a key in one epoch if they cannot be compared, else NULL."""
+    """The error about the steps of a key in one epoch if they are not comparable, else NULL."""
     order = table.order
     by = ", ".join([*table.key_names(), "is_truncate", *([order.epoch] if order.epoch else [])])
     what = f"concat('the changes of the key ', {key_text(table.keys, table.key_names())})"
@@ -156,7 +156,7 @@ def _names_where(conditions: Mapping[str, str]) -> str:
 
 
 def _unexpected(places: Mapping[str, str]) -> str:
-    """The unexpected values of a row, and those of the values that were filled in."""
+    """The unexpected values of a row, and those of the earlier values in it."""
     own = "map_filter(unexpected, (name, text) -> NOT coalesce(array_contains(unavailable, name), FALSE))"
     filled = ", ".join(f"struct({sql_string(name)} AS name, row.{place}.why AS text)" for name, place in places.items())
     both = (

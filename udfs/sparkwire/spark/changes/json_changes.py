@@ -93,7 +93,7 @@ def _roles(request: Request) -> dict[str, str]:
 
 
 def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
-    """Whether changes are ordered by their positions in the source: on request, or because there is no offset."""
+    """Whether positions in the source order the changes: on request, or because there is no offset."""
     if request.format == "datahub":
         return True
     if request.order == "source" and position_of(request.format) is None:

@@ -1,4 +1,4 @@
-"""`_order_` in SQL: its parts as columns, and which orders can be compared (`sparkwire.changes.orders`)."""
+"""`_order_` in SQL: its parts as columns, and which orders are comparable (`sparkwire.changes.orders`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def separate_part(order: DataType) -> str | None:
 
 
 def tied_parts(order: DataType) -> list[str]:
-    """A log, the position in it, and the partition: rows of one position are ordered only within a partition, as Canal's.
+    """A log, the position in it, and the partition: a partition separates rows of one position, as Canal's.
 
     Empty for other orders.
     """
@@ -121,7 +121,7 @@ class OrderColumns(NamedTuple):
 
     @property
     def sequence(self) -> list[str]:
-        """The columns that sort rows of a key. Orders that can be compared are side by side."""
+        """The columns that sort rows of a key. Comparable orders are adjacent."""
         first = [*([self.epoch] if self.epoch else []), *self.separate.values()]
         return [*first, *(name for name in self.names if name not in first), "rank"]
 
@@ -132,7 +132,7 @@ class OrderColumns(NamedTuple):
         return [f"first_value({name}) OVER ({over}) AS first_{name}" for name in columns]
 
     def differs(self) -> str:
-        """Whether a row is of the greatest epoch, but cannot be compared with the first row."""
+        """Whether a row is of the greatest epoch, but not comparable with the first row."""
         epoch = f"{self.epoch} <=> first_{self.epoch}" if self.epoch else "TRUE"
         parts = [self._differs(part) for part in self.separate]
         if self._tie:

@@ -1,7 +1,7 @@
 """The TRUNCATEs of a change table, and the rows that they end.
 
-A TRUNCATE ends the rows of smaller epochs, and those of its own epoch and partition up to its order, inclusive. A row of its
-epoch in another partition cannot be compared with it. So only the TRUNCATEs of the greatest epoch count: in each partition the
+A TRUNCATE ends the rows of smaller epochs, and those of the same epoch and partition up to its order, inclusive. A row of its
+epoch in another partition is not comparable with it. So only the TRUNCATEs of the greatest epoch count: in each partition the
 last one.
 """
 
