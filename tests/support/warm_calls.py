@@ -26,7 +26,7 @@ from sparkwire.catalogue.warm import warm
 from sparkwire.changes.databus import DatabusSource, databus_changes
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.records import Plan, Records
-from sparkwire.changes.survey import survey_messages
+from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
 from sparkwire.kernels.cache import KernelCache
@@ -35,7 +35,6 @@ from tests.kafka import test_write_log as log
 from tests.support import cdc_golden as golden
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory
-from tests.support.decoded import changes_of
 
 DATA: Final = sparkwire.samples()
 CALLS: Final[dict[str, Callable[[], object]]] = {}
@@ -175,7 +174,17 @@ def changes_of_debezium() -> None:
     values, keys, headers = (records[name].chunk(0) for name in columns)
     of = Records(values, keys, headers, offsets=records["offset"].chunk(0))
     plan = Plan(
-        table_of("app.customers"), {"id": "int32", "name": "string", "photo": "binary"}, ("id",), only_table=True
+        table_of("app.customers"),
+        {
+            "id": "int32",
+            "name": "string",
+            "photo": "bytes",
+            "made": "MicroTimestamp",
+            "on": "Date",
+            "x": "decimal(9,2)",
+        },
+        ("id",),
+        only_table=True,
     )
     decoder("debezium", plan, with_headers=True)(of)
     decoder("debezium", plan._replace(whole_before=True, by_source=True, keys=None))(of)
@@ -198,8 +207,13 @@ def changes_of_canal_and_maxwell() -> None:
     """All tables of the golden data, in the records of all shards."""
     for system, variant in (("canal", "flat"), ("maxwell", "default")):
         records = golden.records(system, variant)
-        for table, columns in golden.column_types(system).items():
-            changes_of(records, system, table, columns=columns, order="source", before="full")
+        for name in golden.tables(system):
+            named = (
+                golden.arrow(records)[column] for column in ("value", "key", "headers", "topic", "partition", "offset")
+            )
+            of, table = Records(*named), table_of(name)
+            survey = Survey.of(survey_messages(system, of, table), system, table)
+            decoder(system, Plan(table, survey.columns, by_source=True, whole_before=True))(of)
 
 
 @call

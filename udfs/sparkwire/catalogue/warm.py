@@ -22,9 +22,9 @@ import pyarrow as pa
 from sparkwire.avro.typed_values import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.catalogue.file_tables import table_of as rows_of_file
-from sparkwire.changes.formats import decoder
+from sparkwire.changes.formats import decoder, in_json
 from sparkwire.changes.records import Plan, Records
-from sparkwire.changes.survey import survey_messages
+from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
 from sparkwire.core.table_names import table_of
@@ -37,15 +37,13 @@ from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_log
 
 _DATA: Final = Path(__file__).parents[1] / "data"
-_CANAL: Final = """{"database": "d", "table": "t", "type": "INSERT", "isDdl": false, "id": 1, "es": 1, "ts": 1, "pkNames": ["i"],
-    "mysqlType": {"i": "int"}, "sqlType": {"i": 4}, "old": null, "data": [{"i": "1", "n": "18446744073709551615", "f": "0.5",
-    "x": "1.50", "s": "\\u00e9", "b": "\\u00ff", "d": "2024-01-31", "t": "-01:02:03.5", "w": "2024-01-31 01:02:03.5",
-    "z": "2024-01-31 01:02:03", "j": "{\\"a\\": [1]}", "e": "2", "m": "3", "k": "5", "y": "2024"}]}"""
-_CANAL_COLUMNS: Final = {
-    "i": "int", "n": "bigint unsigned", "f": "double", "x": "decimal(10,2)", "s": "varchar(9)", "b": "blob", "d": "date",
-    "t": "time(6)", "w": "datetime(6)", "z": "timestamp", "j": "json", "e": "enum('a','b')", "m": "set('a','b')", "k": "bit(8)",
-    "y": "year",
+_CANAL: Final = {
+    "int": "1", "bigint unsigned": "18446744073709551615", "double": "0.5", "decimal(10,2)": "1.50", "varchar(9)": "\u00e9",
+    "blob": "\u00ff", "date": "2024-01-31", "time(6)": "-01:02:03.5", "datetime(6)": "2024-01-31 01:02:03.5",
+    "timestamp": "2024-01-31 01:02:03", "json": '{"a": [1]}', "enum('a','b')": "2", "set('a','b')": "3", "bit(8)": "5",
+    "year": "2024",
 }  # fmt: skip
+"""a value of each type of MySQL, as Canal writes it"""
 _AVRO: Final = """{"type": "record", "name": "r", "fields": [
     {"name": "i", "type": "long"}, {"name": "d", "type": ["null", "double"]}, {"name": "b", "type": "bytes"},
     {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
@@ -124,26 +122,45 @@ def decode_debezium() -> None:
     """Decode Debezium's messages as `sparkwire.changes` does."""
     topic = pa.Table.from_batches(list(_log("debezium/shop.app.customers-0"))).combine_chunks()
     values, keys, headers, offsets = (topic[name].chunk(0) for name in ("value", "key", "headers", "offset"))
-    columns = {"id": "int32", "name": "string", "balance": "decimal(12,2)", "photo": "binary", "created": "timestamp"}
-    plan = Plan(table_of("app.customers"), columns, ("id",), only_table=True)
+    records, table = Records(values, keys, headers, offsets=offsets), table_of("app.customers")
+    facts = survey_debezium(in_json(values, headers), in_json(keys, headers), records, table)
+    survey = Survey.of(facts, "debezium", table)
+    plan = Plan(table, survey.columns, survey.keys, only_table=True)
     for chosen in (plan, plan._replace(keys=None, whole_before=True, by_source=True)):
-        decoder("debezium", chosen, with_headers=True)(Records(values, keys, headers, offsets=offsets))
+        decoder("debezium", chosen, with_headers=True)(records)
     FUNCTIONS["debezium_columns"].decode(values)
 
 
 def _decode_changes() -> None:
     """Decode the messages of DataHub and of the systems that are declarations as `sparkwire.changes` does."""
     blobs = (_DATA / "datahub" / "messages.jsonl").read_bytes().splitlines()
-    columns = {"id": "LONG", "name": "STRING", "d": "DATE", "b": "BYTES", "f": "DOUBLE", "t": "BOOLEAN"}
-    for format, table, types, messages in (
-        ("datahub", "example_db.example_table_pk", columns, blobs),
-        ("canal", "d.t", _CANAL_COLUMNS, [_CANAL.encode()]),
+    more = {"d": "DATE", "b": "BYTES", "f": "DOUBLE", "t": "BOOLEAN"}
+    for format, name, messages, columns in (
+        ("datahub", "example_db.example_table_pk", blobs, more),
+        ("canal", "d.t", [_canal()], {}),
     ):
         for rows in (messages, [*messages, None]):
-            records = Records(pa.array(rows, pa.binary()))
-            plan = Plan(table_of(table), types, by_source=True, whole_before=True)
+            records, table = Records(pa.array(rows, pa.binary())), table_of(name)
+            survey = Survey.of(survey_messages(format, records, table), format, table)
+            plan = Plan(table, survey.columns | columns, by_source=True, whole_before=True)
             decoder(format, plan)(records)
-            survey_messages(format, records, table_of(table))
+
+
+def _canal() -> bytes:
+    """A message with a column of each type."""
+    columns = {f"c{k}": type for k, type in enumerate(_CANAL)}
+    row = dict(zip(columns, _CANAL.values(), strict=True))
+    message = {
+        "database": "d",
+        "table": "t",
+        "type": "UPDATE",
+        "isDdl": False,
+        "id": 1,
+        "es": 1,
+        "ts": 1,
+        "pkNames": ["c0"],
+    }
+    return json.dumps(message | {"mysqlType": columns, "sqlType": {}, "old": [row], "data": [row]}).encode()
 
 
 def _decode_avro() -> None:
