@@ -13,6 +13,7 @@
                 heartbeat         {ts_ms}
                 schema            {source, ts_ms, databaseName, schemaName, ddl, tableChanges}
     tombstone   no bytes: the row with this key was deleted
+    CloudEvent  {specversion, id, type, iodebeziumop, iodebeziumtable, ..., data}: op and source are texts; data has the images
 
 Keys may have any order; unknown keys are ignored. The sources leave some cases open:
 
@@ -44,6 +45,29 @@ Keys may have any order; unknown keys are ignored. The sources leave some cases 
     Bits                                                     BINARY, the most significant byte first
     Point, Geometry, Geography                               STRUCT of those of x, y, wkb and srid that exist
     array, map, struct                                       ARRAY, MAP, STRUCT
+
+A decimal is Base64 of its bytes, or a number (``decimal.format=NUMERIC``). The schema is the same, so the value decides. Both are
+exact.
+
+PostgreSQL does not send large values (TOAST) that have not changed. In their place, Debezium writes a placeholder:
+
+    text, json, jsonb, xml       __debezium_unavailable_value
+    bytea                        Base64 of the text; with binary.handling.mode=hex its bytes in hexadecimal
+    text[], bytea[], uuid[]      one item: the text, its bytes in Base64, or the UUID of its bytes
+    int[], bigint[], decimals    an array of numbers: the bytes of the text
+    hstore                       a map, or its JSON text, with one entry: the text to the text
+    point, geometry, geography   a fixed place
+    numeric[], boolean[]         null: nothing distinguishes it from NULL, and the old value is lost
+
+``sparkwire.changes`` recognizes all of them but the last, and names the columns in ``_unavailable_``.
+
+What else ``sparkwire.changes`` does with messages:
+
+- a key is an object, or one value if the table has one key column; each with its schema or without;
+- a tombstone names no table. It is of the table if all rows of its topic are, whatever the name of the topic;
+- rows of Cassandra have {value, deletion_ts, set} in place of a value; a column that is not set is unavailable;
+- a document of MongoDB is not a row: ``WRONG_FORMAT``. The functions read its envelope;
+- Avro needs ``schemas``. A message's bytes become the JSON that ``JsonConverter`` would write, and the same scan reads it.
 
 Ranges, network addresses and other types without a semantic name keep their wire type. A value that Spark cannot hold is NULL,
 and ``_unexpected_`` has its text: infinite dates as ``infinity`` and ``-infinity``, years before 1 and after 9999.
