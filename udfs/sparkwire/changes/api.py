@@ -173,7 +173,8 @@ def current(
         time zone
     until
         returns the table after a change, by ``_order_``. A number or tuple is the order from ``scn``, ``offset`` or the position
-        on; a Row or dict names parts. ``current`` compares only these parts: ``until=4711`` is the table after SCN 4711 of Databus
+        on; a Row or dict names parts. ``current`` compares only these parts. ``until=4711`` is the table after SCN 4711 of
+        Databus
 
     Returns
     -------
@@ -184,8 +185,8 @@ def current(
     Raises
     ------
     ValueError
-        if the key is unknown, if ``changes`` is a stream or lacks the columns of `sparkwire.changes`, or if ``as_of`` is no time
-        or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes of a key
+        if the key is unknown, or ``changes`` is a stream or lacks the columns of `sparkwire.changes`. Also if ``as_of`` is no
+        time, or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes of a key
         have no common order: they are of one epoch, and in two partitions, topics or logs.
 
     Examples
