@@ -213,7 +213,8 @@ def changes_of_canal_and_maxwell() -> None:
             )
             of, table = Records(*named), table_of(name)
             survey = Survey.of(survey_messages(system, of, table), system, table)
-            decoder(system, Plan(table, survey.columns, by_source=True, whole_before=True))(of)
+            if survey.columns:
+                decoder(system, Plan(table, survey.columns, by_source=True, whole_before=True))(of)
 
 
 @call
