@@ -1,10 +1,10 @@
-"""Merge into a real table of Delta or Iceberg: a session with the connector, in a separate process.
+"""Merge into real tables of Delta and Iceberg: a session with the connector, in a separate process.
 
     python -m tests.integration.merge_table delta|iceberg DIRECTORY [connect]
 
-With ``connect``, the session is one of Spark Connect, and only streams are merged.
+With ``connect``, the session is one of Spark Connect, and fewer facts are found out.
 
-Prints a line of JSON for each run: its name, and the resulting rows.
+Prints a line of JSON for each fact: its name, and what was found. `test_merge_table` has what is right.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 from unittest import mock
 
@@ -26,8 +27,8 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.errors import WriteConflictError
-from sparkwire.spark.changes import merge_table
+from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
+from tests.support import merge_scenarios as scenarios
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 
 DELTA = {
@@ -38,38 +39,16 @@ DELTA = {
 }
 ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    # A catalog with views, and one without.
     "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-    "spark.sql.catalog.lake.type": "hadoop",
+    "spark.sql.catalog.lake.type": "jdbc",
+    "spark.sql.catalog.lake.jdbc.schema-version": "V1",
+    "spark.sql.catalog.plain": "org.apache.iceberg.spark.SparkCatalog",
+    "spark.sql.catalog.plain.type": "hadoop",
     "spark.sql.defaultCatalog": "lake",
 }
-
-
-def shuffled() -> ChangeHistory:
-    """Messages contain every value, so batches may have any order."""
-    return ChangeHistory(Random(21), truncates=True, lacks=False).run(300)
-
-
-def lacking() -> ChangeHistory:
-    """Messages lack values, so batches are in order; some are repeated."""
-    return ChangeHistory(Random(22)).run(300)
-
-
-def cut(rows: list[Any], parts: int) -> list[list[Any]]:
-    size = len(rows) // parts + 1
-    return [rows[first : first + size] for first in range(0, len(rows), size)]
-
-
-def frame(spark: SparkSession, rows: list[Any]) -> DataFrame:
-    return spark.createDataFrame(rows, SCHEMA).coalesce(2)
-
-
-def say(run: str, rows: DataFrame) -> None:
-    result = as_table(rows.collect())
-    print(json.dumps([run, plain(result)]), flush=True)
-
-
-def plain(table: dict[Any, Any]) -> list[Any]:
-    return sorted([*key, n, note, None if page is None else page.hex()] for key, (n, note, page) in table.items())
+ORDER = "_order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
+SIMPLE = f"_op_ STRING, {ORDER}, _table_ STRING, id INT, v BIGINT"
 
 
 def session(kind: str, directory: str, interface: str = "classic", **more: str) -> SparkSession:
@@ -77,6 +56,8 @@ def session(kind: str, directory: str, interface: str = "classic", **more: str) 
     settings = {
         **{"delta": DELTA, "iceberg": ICEBERG, "parquet": {}}[kind],
         "spark.sql.catalog.lake.warehouse": f"{directory}/lake",
+        "spark.sql.catalog.lake.uri": f"jdbc:derby:{directory}/catalog;create=true",
+        "spark.sql.catalog.plain.warehouse": f"{directory}/plain",
         "spark.sql.warehouse.dir": f"{directory}/warehouse",
         "spark.sql.shuffle.partitions": "1",
         # With a few hundred rows, compiling a plan takes longer than running it.
@@ -97,299 +78,417 @@ def session(kind: str, directory: str, interface: str = "classic", **more: str) 
     return builder.getOrCreate()
 
 
+def shuffled() -> ChangeHistory:
+    """Messages contain every value, so batches may have any order."""
+    return ChangeHistory(Random(21), truncates=True, lacks=False).run(300)
+
+
+def lacking() -> ChangeHistory:
+    """Messages lack values, so batches are in order; some are repeated."""
+    return ChangeHistory(Random(22)).run(300)
+
+
+def cut(rows: list[Any], parts: int) -> list[list[Any]]:
+    size = len(rows) // parts + 1
+    return [rows[first : first + size] for first in range(0, len(rows), size)]
+
+
+def frame(spark: SparkSession, rows: list[Any], schema: str = SCHEMA) -> DataFrame:
+    return spark.createDataFrame(rows, schema).coalesce(2)
+
+
+def simple(spark: SparkSession, *rows: tuple[str, Any, int | None, int | None]) -> DataFrame:
+    """Changes with an offset, or (epoch, partition, offset)."""
+    return frame(
+        spark, [(op, at if isinstance(at, tuple) else (0, 0, at), "t", id, v) for op, at, id, v in rows], SIMPLE
+    )
+
+
+def plain(table: dict[Any, Any]) -> list[Any]:
+    return sorted([*key, n, note, None if page is None else page.hex()] for key, (n, note, page) in table.items())
+
+
+def pairs(rows: DataFrame) -> list[list[Any]]:
+    return sorted([row["id"], row["v"]] for row in rows.collect())
+
+
+def error_of(action: Callable[[], Any]) -> str:
+    try:
+        action()
+    except (ValueError, NotImplementedError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+class Facts:
+    """Finds out facts about a kind of table. The name of each method is that of the fact; its result is what was found."""
+
+    def __init__(self, spark: SparkSession, kind: str, directory: str) -> None:
+        self.spark, self.kind, self.directory = spark, kind, Path(directory)
+
+    def commits(self, table: str) -> int:
+        log = f"DESCRIBE HISTORY {table}" if self.kind == "delta" else f"SELECT * FROM {table}.snapshots"
+        return len(self.spark.sql(log).collect())
+
+    def merge(self, target: str, *rows: Any, deletes: Any = "remove") -> sparkwire.MergeResult:
+        return sparkwire.merge(simple(self.spark, *rows), target, "id", deletes=deletes)
+
+    # -- rows
+
+    def scenarios(self) -> dict[str, Any]:
+        """The live and the deleted rows of each scenario."""
+        found = {}
+        own = {f"s{k}": [(f"truncate: {name}", one)] for k, (name, one) in enumerate(scenarios.TRUNCATES.items())}
+        for group, members in {**{name: list(all_.items()) for name, all_ in scenarios.GROUPS.items()}, **own}.items():
+            for rows in scenarios.batches(dict(members)):
+                changes = frame(self.spark, rows, scenarios.SCHEMA)
+                sparkwire.merge(changes, f"shop.{group}", scenarios.KEYS, deletes="keep")
+            rows = sparkwire.merged(self.spark, f"shop.{group}").collect()
+            for name, _ in members:
+                parts = [[row for row in rows if row["_deleted_"] == deleted] for deleted in (False, True)]
+                found[name] = [scenarios.result(part, name) for part in parts]
+        return found
+
+    def shuffled(self) -> Any:
+        for batch in cut(shuffled().delivered(), 3):
+            sparkwire.merge(frame(self.spark, batch), "shop.shuffled")
+        return plain(as_table(self.spark.table("shop.shuffled").collect()))
+
+    def lacking(self) -> Any:
+        first, second, third = cut(lacking().changes, 3)
+        for batch in (first, second, first, third):
+            sparkwire.merge(frame(self.spark, batch), "shop.kept", deletes="keep")
+        return plain(as_table(self.spark.table("shop.kept").where("NOT _deleted_").collect()))
+
+    def streamed_twice(self) -> Any:
+        """Missing values over two batches, then the whole stream again from its beginning."""
+        for batch in cut(lacking().changes, 2):
+            frame(self.spark, batch).coalesce(1).write.mode("append").parquet(f"{self.directory}/changes")
+        source = (
+            self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{self.directory}/changes")
+        )
+        for checkpoint in ("checkpoint", "again"):
+            sparkwire.merge(
+                source,
+                "shop.streamed",
+                ["shop", "id"],
+                checkpoint=f"{self.directory}/{checkpoint}",
+                trigger={"availableNow": True},
+            ).awaitTermination()
+        return plain(as_table(sparkwire.merged(self.spark, "shop.streamed").collect()))
+
+    def streams_and_batches(self) -> Any:
+        """Each stream sees what batches have deleted since the stream before it. Its change is late."""
+        self.merge("shop.late", ("INSERT", 1, 0, 1))
+        for number in range(1, 4):
+            self.merge("shop.late", ("DELETE", 100 * number, number, None))
+            place = f"{self.directory}/late{number}"
+            simple(self.spark, ("INSERT", 3, number, 3)).write.parquet(place)
+            sparkwire.merge(
+                self.spark.readStream.schema(SIMPLE).parquet(place),
+                "shop.late",
+                "id",
+                checkpoint=f"{place}-progress",
+                trigger={"availableNow": True},
+            ).awaitTermination()
+        return pairs(sparkwire.merged(self.spark, "shop.late"))
+
+    def numbers_and_times_as_orders(self) -> Any:
+        """A change from before a delete, and one from after it, where orders are times or have parts."""
+        found = []
+        self.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+        for order in (
+            "timestamp_seconds(n)",
+            "struct(0 AS epoch, n AS scn, 'f' AS file, CAST(NULL AS BIGINT) AS position)",
+        ):
+            target = f"shop.late_{order.partition('(')[0]}"
+            for op, n in (("INSERT", 10), ("DELETE", 20), ("UPDATE", 15), ("TRUNCATE", 12), ("INSERT", 25)):
+                row = self.spark.createDataFrame([(op, n, n)], "_op_ STRING, n INT, v INT")
+                row = row.withColumns({"_order_": F.expr(order), "id": F.lit(1)}).drop("n")
+                sparkwire.merge(row, target, "id")
+                found.append([op, n, pairs(sparkwire.merged(self.spark, target))])
+        self.spark.conf.unset("spark.sql.session.timeZone")
+        return found
+
+    # -- what is stored
+
+    def a_view_shows_the_rows_that_exist(self) -> Any:
+        self.merge("shop.viewed", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2), ("INSERT", 3, 3, 3))
+        self.merge("shop.viewed", ("DELETE", 4, 1, None), ("UPDATE", 5, 2, 20))
+        own = self.spark.table("shop.viewed__rows").select("id", "v", "_deleted_").orderBy("id").collect()
+        tables = sorted(
+            row[1] for row in self.spark.sql("SHOW TABLES IN shop").collect() if row[1].startswith("viewed")
+        )
+        return [
+            pairs(self.spark.table("shop.viewed")),
+            self.spark.table("shop.viewed").columns,
+            [list(row) for row in own],
+            [name for name in tables if name != "viewed"],  # some catalogs list views as tables
+            pairs(sparkwire.merged(self.spark, "shop.viewed")),
+        ]
+
+    def kept_rows_are_in_the_table_itself(self) -> Any:
+        self.merge("shop.marked", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2), deletes="keep")
+        self.merge(
+            "shop.marked", ("DELETE", 3, 1, None), ("TRUNCATE", 2, None, None), ("INSERT", 4, 3, 3), deletes="keep"
+        )
+        live = pairs(self.spark.table("shop.marked").where("NOT _deleted_"))
+        rows = sparkwire.merged(self.spark, "shop.marked")
+        return [live, sorted([row["id"], row["v"], row["_deleted_"]] for row in rows.collect()), rows.columns]
+
+    def a_merge_is_one_commit(self) -> Any:
+        self.merge("shop.commits", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2))
+        before = self.commits("shop.commits__rows")
+        self.merge("shop.commits", ("DELETE", 3, 1, None), ("UPDATE", 4, 2, 3), ("INSERT", 5, 3, 3))
+        return self.commits("shop.commits__rows") - before
+
+    def settings_stay(self) -> Any:
+        before = dict(self.spark.conf.getAll) if hasattr(self.spark.conf, "getAll") else {}
+        self.merge("shop.settings", ("INSERT", 1, 1, 1))
+        after = dict(self.spark.conf.getAll) if hasattr(self.spark.conf, "getAll") else {}
+        return {name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+
+    def columns_are_added_and_widen(self) -> Any:
+        """The batch also lacks a stored value and deletes a row."""
+        schema = f"_op_ STRING, {ORDER}, _unavailable_ ARRAY<STRING>, id INT, v INT"
+        first: list[Any] = [("INSERT", (0, 0, k), [], k, k) for k in range(1, 5)]
+        sparkwire.merge(frame(self.spark, first, schema), "shop.grown", "id")
+        second: list[Any] = [("UPDATE", (0, 0, 6), ["v"], 1, None, "x"), ("DELETE", (0, 0, 7), [], 2, None, None)]
+        sparkwire.merge(frame(self.spark, second, f"{schema}, w STRING"), "shop.grown", "id")
+        third: list[Any] = [("UPDATE", (0, 0, 8), [], 3, 2**40, "y")]
+        wide = schema.replace("v INT", "v BIGINT")
+        sparkwire.merge(frame(self.spark, third, f"{wide}, w STRING"), "shop.grown", "id")
+        table = self.spark.table("shop.grown")
+        return [
+            [list(row) for row in table.orderBy("id").select("id", "v", "w").collect()],
+            table.schema["v"].dataType.typeName(),
+        ]
+
+    def deleted_rows_can_be_purged(self) -> Any:
+        """By the statement of the page. Then a late change restores a row."""
+        self.merge("shop.purged", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2), ("DELETE", 3, 1, None))
+        self.spark.sql("DELETE FROM shop.purged__rows WHERE _deleted_ AND _order_.offset < 100")
+        left = self.spark.table("shop.purged__rows").count()
+        self.merge("shop.purged", ("UPDATE", 5, 2, 3))
+        return [left, pairs(self.spark.table("shop.purged"))]
+
+    def a_name_with_other_characters(self) -> Any:
+        for order in (1, 2):
+            self.merge("shop.`a table, of mine`", ("INSERT", order, order, order))
+        return pairs(self.spark.table("shop.`a table, of mine`"))
+
+    def a_delta_path(self) -> Any:
+        """The path with a format, and then alone. It has no view."""
+        if self.kind != "delta":
+            return None
+        path = f"{self.directory}/by path"
+        self.merge(f"delta.`{path}`", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2))
+        self.merge(path, ("DELETE", 3, 1, None), ("TRUNCATE", 1, None, None))
+        return [pairs(sparkwire.merged(self.spark, path)), sparkwire.merged(self.spark, path).columns]
+
+    # -- the result
+
+    def results(self) -> Any:
+        found = [
+            self.merge("shop.results", ("INSERT", 10, 1, 1), ("INSERT", 12, 2, 3), ("DELETE", 13, 9, None)),
+            self.merge("shop.results", ("UPDATE", 12, 2, 3), ("UPDATE", 9, 1, 0), ("INSERT", 20, 5, 5)),
+            self.merge("shop.results", ("TRUNCATE", 15, None, None), ("UPDATE", 14, 1, 0), ("UPDATE", 7, 2, 0)),
+        ]
+        return [list(one) for one in found]
+
+    def late_as_a_whole(self) -> Any:
+        """Warnings about a batch, its repetition, and a topic that was made anew."""
+        found = []
+        for offset in (10, 10, 1):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = self.merge("shop.anew", ("INSERT", offset, 1, offset))
+            found.append([result.late, [str(one.message)[:35] for one in caught if one.category is UserWarning]])
+        return found
+
+    # -- errors
+
+    def orders_that_cannot_be_compared(self) -> Any:
+        self.merge("shop.parts", ("INSERT", 5, 1, 1), ("INSERT", (0, 1, 1), 2, 2))
+        before = self.commits("shop.parts__rows")
+        errors = [
+            error_of(lambda batch=batch: self.merge("shop.parts", *batch, ("INSERT", 7, 3, 3)))  # type: ignore[misc]
+            for batch in ([("UPDATE", (0, 1, 9), 1, 9)], [("TRUNCATE", 9, None, None)])
+        ]
+        return [[text.partition(" of epoch")[0] for text in errors], self.commits("shop.parts__rows") - before]
+
+    def foreign_and_lost_tables(self) -> Any:
+        provider = "delta" if self.kind == "delta" else "iceberg"
+        for name in ("foreign", "other__rows"):
+            self.spark.range(1).writeTo(f"shop.{name}").using(provider).create()
+        self.merge("shop.lost", ("INSERT", 1, 1, 1))
+        self.spark.sql("DROP TABLE shop.lost__rows")
+        self.merge("shop.mine", ("INSERT", 1, 1, 1))
+        self.merge("shop.mine_kept", ("INSERT", 1, 1, 1), deletes="keep")
+        two = simple(self.spark, ("INSERT", 2, 1, 1)).withColumn("_table_", F.lit("u"))
+        errors = {
+            "foreign": error_of(lambda: self.merge("shop.foreign", ("INSERT", 1, 1, 1))),
+            "foreign, kept": error_of(lambda: self.merge("shop.foreign", ("INSERT", 1, 1, 1), deletes="keep")),
+            "foreign rows": error_of(lambda: self.merge("shop.other", ("INSERT", 1, 1, 1))),
+            "lost": error_of(lambda: self.merge("shop.lost", ("INSERT", 2, 1, 1))),
+            "removes": error_of(lambda: self.merge("shop.mine", ("INSERT", 2, 1, 1), deletes="keep")),
+            "keeps": error_of(lambda: self.merge("shop.mine_kept", ("INSERT", 2, 1, 1))),
+            "another key": error_of(lambda: sparkwire.merge(simple(self.spark, ("INSERT", 2, 1, 1)), "shop.mine", "v")),
+            "two tables": error_of(lambda: sparkwire.merge(two, "shop.mine", "id")),
+            "an interval": error_of(
+                lambda: sparkwire.merge(
+                    simple(self.spark, ("INSERT", 2, 1, 1)).withColumn("i", F.expr("INTERVAL 1 DAY")), "shop.new", "id"
+                )
+            ),
+        }
+        return [errors, pairs(self.spark.table("shop.mine"))]
+
+    def a_dropped_view_is_made_again(self) -> Any:
+        self.merge("shop.dropped", ("INSERT", 1, 1, 1))
+        self.spark.sql("DROP VIEW shop.dropped")
+        self.merge("shop.dropped", ("INSERT", 2, 2, 2))
+        return pairs(self.spark.table("shop.dropped"))
+
+    def a_catalog_without_views(self) -> Any:
+        if self.kind != "iceberg":
+            return None
+        self.spark.sql("CREATE DATABASE IF NOT EXISTS plain.shop")
+        text = error_of(lambda: self.merge("plain.shop.t", ("INSERT", 1, 1, 1)))
+        left = self.spark.sql("SHOW TABLES IN plain.shop").count()
+        self.merge("plain.shop.t", ("INSERT", 1, 1, 1), deletes="keep")
+        return [text.partition(" (")[0], left, pairs(sparkwire.merged(self.spark, "plain.shop.t"))]
+
+    # -- other jobs at the same time
+
+    def an_update_during_a_merge(self) -> Any:
+        """The source of the merge waits for the update."""
+        running, updated = self.directory / "running", self.directory / "updated"
+        self.merge("shop.busy", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2))
+        run = merge_table.TableTarget.run
+
+        def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            running.touch()
+            while not updated.exists():
+                time.sleep(0.05)
+            yield from batches
+
+        def waiting(target: Any, spark: SparkSession, relation: str, statement: Any) -> Any:
+            source = spark.sql(statement.source.replace("{target}", relation))
+            source.mapInArrow(wait, source.schema).createOrReplaceTempView("waiting")
+            return run(target, spark, relation, statement._replace(source="SELECT * FROM waiting"))
+
+        def update() -> None:
+            while not running.exists():
+                time.sleep(0.05)
+            try:
+                self.spark.sql("UPDATE shop.busy__rows SET v = v + 1")
+            finally:
+                updated.touch()
+
+        other = Thread(target=update)
+        other.start()
+        with mock.patch.object(merge_table.TableTarget, "run", waiting):
+            error = error_of(lambda: self.merge("shop.busy", ("UPDATE", 9, 1, 9)))
+        other.join()
+        self.merge("shop.busy", ("UPDATE", 9, 1, 9))
+        return [error, pairs(self.spark.table("shop.busy"))]
+
+    def a_change_between_reading_and_merging(self) -> Any:
+        """A merge needs a value of the table, which changes before its statement runs."""
+        schema = f"_op_ STRING, {ORDER}, _before_ STRUCT<id: INT, v: INT>, _unavailable_ ARRAY<STRING>, id INT, v INT"
+        sparkwire.merge(frame(self.spark, [("INSERT", (0, 0, 1), None, [], 1, 1)], schema), "shop.raced", "id")
+        move = frame(self.spark, [("UPDATE", (0, 0, 5), (1, None), ["v"], 2, None)], schema)
+        read = merge_history.with_history
+
+        def then_another(*arguments: Any) -> Any:
+            found, digest = read(*arguments)
+            stored = found.localCheckpoint()
+            sparkwire.merge(frame(self.spark, [("UPDATE", (0, 0, 3), None, [], 1, 3)], schema), "shop.raced", "id")
+            return stored, digest
+
+        with mock.patch.object(merge, "with_history", then_another):
+            error = error_of(lambda: sparkwire.merge(move, "shop.raced", "id"))
+        sparkwire.merge(move, "shop.raced", "id")
+        return [error, pairs(self.spark.table("shop.raced"))]
+
+    def two_merges_at_once(self) -> Any:
+        """Each repeats its batch until there is no conflict."""
+        self.merge("shop.twice", ("INSERT", 1, 0, 0))
+        errors: list[str] = []
+
+        def merge_all(own: int) -> None:
+            for order in range(10, 13):
+                batch = [
+                    ("UPDATE", order, 0, order),
+                    ("UPSERT", (0, own, order), own, order),
+                    ("DELETE", (0, own, order), own + 10, 0),
+                ]
+                for _ in range(50):
+                    text = error_of(lambda batch=batch: self.merge("shop.twice", *batch))  # type: ignore[misc]
+                    if text == "no error":
+                        break
+                    errors.append(text.partition(":")[0])
+
+        threads = [Thread(target=merge_all, args=(own,)) for own in (1, 2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        rows = self.spark.table("shop.twice__rows").select("id", "v", "_deleted_").collect()
+        return [
+            sorted([row["id"], row["v"], row["_deleted_"]] for row in rows),
+            sorted(set(errors) - {"WriteConflictError"}),
+        ]
+
+    def a_lost_worker(self) -> Any:
+        """The rows that merge keeps are lost before its statement: it begins again."""
+        self.merge("shop.worker", ("INSERT", 1, 1, 1))
+        run, losses = merge_table.TableTarget.run, iter([True, False])
+
+        def losing(*arguments: Any) -> Any:
+            if next(losses):
+                for rows in self.spark.sparkContext._jsc.getPersistentRDDs().values():
+                    rows.unpersist(True)
+            return run(*arguments)
+
+        with mock.patch.object(merge_table.TableTarget, "run", losing):
+            self.merge("shop.worker", ("UPDATE", 2, 1, 2))
+        return [pairs(self.spark.table("shop.worker")), list(losses)]
+
+    def looked_up(self) -> Any:
+        """Another process of the session looks up a table that exists by now. Each process numbers its calls from 0."""
+        from pyspark.sql.connect.plan import LogicalPlan
+
+        exists = []
+        for create in (False, True):
+            if create:
+                self.spark.range(1).writeTo("shop.created").using("delta").create()
+            LogicalPlan._nextPlanId = 1_000_000
+            exists.append(merge_names.schema_of(self.spark, merge_names.TableName.of("shop.created")) is not None)
+        return exists
+
+
+ONLY_CONNECT = ("looked_up",)
+ON_CONNECT = ("streamed_twice", "streams_and_batches", "results", "orders_that_cannot_be_compared", *ONLY_CONNECT)
+"""facts that depend on the interface"""
+ON_CLASSIC = tuple(
+    name for name in vars(Facts) if not name.startswith("_") and name not in ("commits", "merge", *ONLY_CONNECT)
+)
+
+
 def main(kind: str, directory: str, interface: str = "classic") -> None:
     spark = session(kind, directory, interface)
-    spark.sql("CREATE DATABASE IF NOT EXISTS shop")
-    stream(spark, directory)
-    streams_and_batches(spark, directory)
-    if interface == "connect":
-        looked_up(spark)
-    else:
-        batches(spark)
-        special_cases(spark, kind, directory)
+    if kind == "delta":
+        spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    warnings.simplefilter("ignore")
+    facts = Facts(spark, kind, directory)
+    for name in ON_CONNECT if interface == "connect" else ON_CLASSIC:
+        try:
+            found = getattr(facts, name)()
+        except Exception:  # noqa: BLE001 the test of this fact shows it
+            found = traceback.format_exc()[-3000:]
+        print(json.dumps([name, found]), flush=True)
     spark.stop()
-
-
-def looked_up(spark: SparkSession) -> None:
-    """Another process of the session looks up a table that exists by now. Each process numbers its calls from 0."""
-    from pyspark.sql.connect.plan import LogicalPlan
-
-    exists = []
-    for create in (False, True):
-        if create:
-            spark.range(1).writeTo("shop.created").using("delta").create()
-        LogicalPlan._nextPlanId = 1_000_000
-        exists.append(merge_table.TableTarget("shop.created").exists(spark))
-    print(json.dumps(["looked up", exists]), flush=True)
-
-
-def batches(spark: SparkSession) -> None:
-    for batch in cut(shuffled().delivered(), 3):
-        sparkwire.merge(frame(spark, batch), "shop.shuffled")
-    say("shuffled", sparkwire.merged(spark, "shop.shuffled"))
-    first, second, third = cut(lacking().changes, 3)
-    for batch in (first, second, first, third):
-        sparkwire.merge(frame(spark, batch), "shop.kept", deletes="keep")
-    say("kept", sparkwire.merged(spark, "shop.kept").where("NOT _deleted_"))
-
-
-def special_cases(spark: SparkSession, kind: str, directory: str) -> None:
-    grown(spark)
-    more(spark, kind)
-    late(spark)
-    null_keys(spark)
-    looks(spark)
-    stopped(spark)
-    ranges(spark)
-    small_memory(spark)
-    conflict(spark, Path(directory))
-    lost(spark)
-
-
-def stream(spark: SparkSession, directory: str) -> None:
-    """Missing values over two batches, then the whole stream again from its beginning."""
-    for batch in cut(lacking().changes, 2):
-        frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{directory}/changes")
-    source = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{directory}/changes")
-    for checkpoint in ("checkpoint", "again"):
-        query = sparkwire.merge(
-            source,
-            "shop.streamed",
-            ["shop", "id"],
-            checkpoint=f"{directory}/{checkpoint}",
-            trigger={"availableNow": True},
-        )
-        assert query is not None
-        query.awaitTermination()
-    say("streamed", sparkwire.merged(spark, "shop.streamed"))
-    deletes = spark.table("shop.streamed__deleted").select("shop", "id", "_order_")
-    print(json.dumps(["stored twice", deletes.count() - deletes.distinct().count()]), flush=True)
-
-
-def streams_and_batches(spark: SparkSession, directory: str) -> None:
-    """Each stream sees what batches have deleted since the stream before it. Its change is late."""
-    schema = "_op_ STRING, _order_ BIGINT, id INT, v INT"
-
-    def merge(number: int, op: str, order: int) -> None:
-        sparkwire.merge(spark.createDataFrame([(op, order, number, order)], schema), "shop.late", "id")
-
-    merge(0, "INSERT", 1)
-    for number in range(1, 4):
-        merge(number, "DELETE", 100 * number)
-        place = f"{directory}/late{number}"
-        spark.createDataFrame([("INSERT", 3, number, 3)], schema).write.parquet(place)
-        query = sparkwire.merge(
-            spark.readStream.schema(schema).parquet(place),
-            "shop.late",
-            "id",
-            checkpoint=f"{place}-progress",
-            trigger={"availableNow": True},
-        )
-        assert query is not None
-        query.awaitTermination()
-    rows = sparkwire.merged(spark, "shop.late").select("id", "v").collect()
-    print(json.dumps(["after streams and batches", [list(row) for row in rows]]), flush=True)
-
-
-def grown(spark: SparkSession) -> None:
-    """A batch that adds a column, lacks a stored value, and deletes rows. Then MERGE reads the tables that it writes."""
-    schema = "_op_ STRING, _order_ BIGINT, _unavailable_ ARRAY<STRING>, id INT, v INT"
-    first: list[Any] = [("INSERT", k, [], k, k) for k in range(1, 5)] + [("DELETE", 5, [], 4, 4)]
-    sparkwire.merge(spark.createDataFrame(first, schema), "shop.grown", "id")
-    second: list[Any] = [("UPDATE", 6, ["v"], 1, None, "x"), ("DELETE", 7, [], 2, None, None)]
-    sparkwire.merge(spark.createDataFrame(second, f"{schema}, w STRING"), "shop.grown", "id")
-    rows = sparkwire.merged(spark, "shop.grown").orderBy("id").select("id", "v", "w").collect()
-    print(json.dumps(["grown", [list(row) for row in rows]]), flush=True)
-
-
-def more(spark: SparkSession, kind: str) -> None:
-    """Add a column and widen one. A table that merge did not create is rejected."""
-    schema = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
-    sparkwire.merge(
-        spark.createDataFrame([("INSERT", 1, "t", 1, 1), ("INSERT", 2, "t", 2, 2)], schema), "shop.wide", "id"
-    )
-    wider = spark.createDataFrame([("UPDATE", 3, "t", 1, 2**40, "x")], schema.replace("v INT", "v BIGINT, w STRING"))
-    sparkwire.merge(wider, "shop.wide", "id")
-    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v", "w").collect()
-    print(json.dumps(["wide", [list(row) for row in rows]]), flush=True)
-    spark.range(1).writeTo("shop.other").using(
-        "delta" if "Delta" in spark.conf.get("spark.sql.extensions", "") else "iceberg"
-    ).create()
-    for changes, target in ((wider, "shop.other"), (wider.replace("t", "u", "_table_"), "shop.wide")):
-        try:
-            sparkwire.merge(changes, target, "id")
-        except ValueError as error:
-            print(json.dumps(["rejected", str(error)]), flush=True)
-
-
-def late(spark: SparkSession) -> None:
-    """A change from before a delete, and one from after it, where orders are times or have parts."""
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    for order in ("timestamp_seconds(n)", "struct(n AS scn, 'f' AS file)"):
-        target = f"shop.late_{order.partition('(')[0]}"
-        for op, n in (("INSERT", 10), ("DELETE", 20), ("UPDATE", 15), ("DELETE", 20), ("TRUNCATE", 12), ("INSERT", 25)):
-            row = spark.createDataFrame([(op, n, n)], "_op_ STRING, n INT, v INT").withColumn("_order_", F.expr(order))
-            sparkwire.merge(row.withColumn("id", F.lit("k")).drop("n"), target, "id")
-            values = [row["v"] for row in sparkwire.merged(spark, target).collect()]
-            print(json.dumps(["late", op, n, values]), flush=True)
-    spark.conf.unset("spark.sql.session.timeZone")
-
-
-def null_keys(spark: SparkSession) -> None:
-    """A key with NULL in one of its columns is a key like others, also of a deleted row."""
-    for rows in (
-        [("INSERT", 1, None, 1, 1), ("INSERT", 2, None, 2, 2)],
-        [("UPDATE", 4, None, 1, 4), ("DELETE", 5, None, 2, None)],
-        [("UPDATE", 3, None, 2, 3)],
-    ):
-        changes = spark.createDataFrame(rows, "_op_ STRING, _order_ BIGINT, region STRING, id INT, v INT")
-        sparkwire.merge(changes, "shop.regions", ["region", "id"])
-    result = sparkwire.merged(spark, "shop.regions").select("region", "id", "v").collect()
-    print(json.dumps(["keys with NULL", [list(row) for row in result]]), flush=True)
-
-
-def looks(spark: SparkSession) -> None:
-    """Whether a merge reads the table of deleted rows: not for later changes, unless somebody else wrote to that table."""
-    steps: list[tuple[str, int, int]] = [
-        ("INSERT", 1, 1), ("DELETE", 2, 1), ("DELETE", 3, 2), ("INSERT", 4, 3), ("DELETE", 5, 3), ("UPDATE", 4, 3),
-        ("DELETE", 6, 4), ("by hand", 9, 5), ("UPDATE", 8, 5), ("DELETE", 10, 6), ("UPDATE", 11, 5),
-    ]  # fmt: skip
-    schema, read = "_op_ STRING, _order_ BIGINT, id INT, v INT", merge_table._gone_since
-    for op, order, id in steps:
-        if op == "by hand":
-            spark.sql(f"INSERT INTO shop.looks__deleted SELECT {id}, NULL, {order}, NULL, FALSE")
-            continue
-        with mock.patch.object(merge_table, "_gone_since", mock.Mock(side_effect=read)) as looked:
-            sparkwire.merge(spark.createDataFrame([(op, order, id, order)], schema), "shop.looks", "id")
-        rows = sorted([row["id"], row["v"]] for row in sparkwire.merged(spark, "shop.looks").collect())
-        print(json.dumps(["looks", op, order, looked.called, rows]), flush=True)
-
-
-def stopped(spark: SparkSession) -> None:
-    """A merge stops before it has stored its deletes, and is given again: a late change does not restore the row.
-
-    If a delete takes its values from the table, the merge stops before the MERGE, so the values are still there.
-    """
-    schema, merged = "_op_ STRING, _order_ BIGINT, id INT, v INT, _unavailable_ ARRAY<STRING>", Event()
-    commit, runs = merge_table._run, []
-
-    def run(*arguments: Any) -> None:
-        runs.append(True)
-        commit(*arguments)
-        merged.set()
-
-    for lacks in (False, True):
-        target, step = f"shop.stopped_{lacks}".lower(), "filled" if lacks else "whole"
-
-        def stop(*_: Any, lacks: bool = lacks) -> None:
-            assert lacks or merged.wait(60)
-            raise RuntimeError("stopped")
-
-        def merge(*row: Any, lacks: bool = lacks, target: str = target) -> None:
-            changes = spark.createDataFrame([(*row, [])], schema)
-            sparkwire.merge(changes if lacks else changes.drop("_unavailable_"), target, "id")
-
-        merge("INSERT", 1, 1, 10)
-        with (
-            mock.patch.object(merge_table, "_remember", stop),
-            mock.patch.object(merge_table, "_run", run),
-            suppress(RuntimeError),
-        ):
-            merge("DELETE", 3, 1, None)
-            raise AssertionError("the merge did not stop")
-        rows = [sparkwire.merged(spark, target).count()]
-        for op, order in (("DELETE", 3), ("UPDATE", 2)):
-            merge(op, order, 1, 20)
-            rows.append(sparkwire.merged(spark, target).count())
-        [kept] = spark.table(f"{target}__deleted").select("_order_", "v").collect()
-        print(json.dumps(["stopped", step, len(runs), rows, list(kept)]), flush=True)
-
-
-def ranges(spark: SparkSession) -> None:
-    """Whether the MERGE has a range of keys: not for a small table of Delta."""
-    commit, conditions = merge_table._run, []
-
-    def run(source: DataFrame, target: Any, condition: str, clauses: Any) -> None:
-        conditions.append("BETWEEN" in condition)
-        commit(source, target, condition, clauses)
-
-    for order, size in ((1, merge_table._FILTERED_SIZE), (2, merge_table._FILTERED_SIZE), (3, 0)):
-        changes = spark.createDataFrame([("UPSERT", order, 1, order)], "_op_ STRING, _order_ BIGINT, id INT, v INT")
-        with (
-            mock.patch.object(merge_table, "_run", run),
-            mock.patch.object(merge_table, "_FILTERED_SIZE", size),
-        ):
-            sparkwire.merge(changes, "shop.ranges", "id")
-    rows = [list(row) for row in sparkwire.merged(spark, "shop.ranges").select("id", "v").collect()]
-    print(json.dumps(["ranges", conditions, rows]), flush=True)
-
-
-def small_memory(spark: SparkSession) -> None:
-    """A MERGE that joins by hash has not enough memory: it sorts."""
-    changes = spark.createDataFrame([("INSERT", 1, 1, 1)], "_op_ STRING, _order_ BIGINT, id INT, v INT")
-    commit, by_hash = merge_table._run, []
-
-    def failing(*arguments: Any) -> None:
-        by_hash.append(spark.conf.get(merge_table._HASH_JOIN) == merge_table._HASHED_SIZE)
-        if by_hash[-1]:
-            raise RuntimeError("Can't acquire 67108864 bytes memory to build hash relation, got 512 bytes")
-        commit(*arguments)
-
-    with mock.patch.object(merge_table, "_run", failing):
-        sparkwire.merge(changes, "shop.small_memory", "id")
-    print(json.dumps(["by hash", by_hash, sparkwire.merged(spark, "shop.small_memory").count()]), flush=True)
-
-
-def lost(spark: SparkSession) -> None:
-    """The rows that merge keeps are lost before its MERGE, as with a worker: it begins again."""
-    changes = spark.createDataFrame([("UPDATE", 11, 1, 11)], "_op_ STRING, _order_ BIGINT, id INT, v BIGINT")
-    commit, losses = merge_table._run, iter([True, False])
-
-    def losing(*arguments: Any) -> None:
-        if next(losses):
-            for rows in spark.sparkContext._jsc.getPersistentRDDs().values():
-                rows.unpersist(True)
-        commit(*arguments)
-
-    with mock.patch.object(merge_table, "_run", losing):
-        sparkwire.merge(changes, "shop.wide", "id")
-    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v").collect()
-    print(json.dumps(["after a loss", [list(row) for row in rows], list(losses)]), flush=True)
-
-
-def conflict(spark: SparkSession, directory: Path) -> None:
-    """Update the table while merge runs; the source of merge waits for the update."""
-    running, updated, commit = directory / "running", directory / "updated", merge_table._run
-    changes = spark.createDataFrame([("UPDATE", 9, 1, 9)], "_op_ STRING, _order_ BIGINT, id INT, v BIGINT")
-
-    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        running.touch()
-        while not updated.exists():
-            time.sleep(0.05)
-        yield from batches
-
-    def waiting(source: DataFrame, *others: Any) -> None:
-        commit(source.mapInArrow(wait, source.schema), *others)
-
-    def update() -> None:
-        while not running.exists():
-            time.sleep(0.05)
-        try:
-            spark.sql("UPDATE shop.wide SET v = v + 1")
-        finally:
-            updated.touch()
-
-    other = Thread(target=update)
-    other.start()
-    with mock.patch.object(merge_table, "_run", waiting):
-        try:
-            sparkwire.merge(changes, "shop.wide", "id")
-        except WriteConflictError as error:
-            print(json.dumps(["conflict", str(error)]), flush=True)
-    other.join()
-    sparkwire.merge(changes, "shop.wide", "id")
-    rows = sparkwire.merged(spark, "shop.wide").orderBy("id").select("id", "v").collect()
-    print(json.dumps(["after the conflict", [list(row) for row in rows]]), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,74 +1,136 @@
-"""Merge into Delta and Iceberg: the table is correct although changes are repeated and reordered."""
+"""Merge into Delta and Iceberg. One process finds out all facts about a kind of table; each test is about one of them."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.integration.merge_table import lacking, plain, shuffled
-from tests.integration.packages import DELTA, ICEBERG, Package, run_python
+from tests.integration.merge_table import ON_CLASSIC, ON_CONNECT, lacking, plain, shuffled
+from tests.integration.packages import DELTA, ICEBERG, run_python
+from tests.support import merge_scenarios as scenarios
 
-TWO = "the changes are of two tables, t and u: filter them by _table_, or name the table in sparkwire.changes with its database"
-
-CONFLICT = "another job writes to shop.wide: only one merge at a time may write to a table. Run this merge again"
-
+ANOTHER = "WriteConflictError: another job writes to shop.%s: only one merge at a time may write to a table. Run this merge again"
+NOT_MINE = "is not a table of merge: name another target"
+LOST = (
+    "ValueError: the table shop.lost__rows is gone, and its view shop.lost is there: restore the table, or drop the view and "
+    "read the changes from their beginning"
+)
+NO_VIEWS = (
+    'ValueError: deletes="remove" needs a catalog with views, and the view plain.shop.t cannot be created: pass deletes="keep", '
+    "or name a target in another catalog"
+)
+EACH = {
+    **{name: one for own in scenarios.GROUPS.values() for name, one in own.items()},
+    **{f"truncate: {name}": one for name, one in scenarios.TRUNCATES.items()},
+}
 LATE = [
-    ["INSERT", 10, [10]], ["DELETE", 20, []], ["UPDATE", 15, []], ["DELETE", 20, []], ["TRUNCATE", 12, []], ["INSERT", 25, [25]],
-]  # fmt: skip
-"""a change, its order, and the values in the table after it"""
-
-
-LOOKS: list[list[Any]] = [
-    ["INSERT", 1, False, [[1, 1]]],
-    ["DELETE", 2, False, []],
-    ["DELETE", 3, True, []],  # the first delete, which created the table, is not noted
-    ["INSERT", 4, False, [[3, 4]]],
-    ["DELETE", 5, False, []],
-    ["UPDATE", 4, True, []],
-    ["DELETE", 6, False, []],
-    ["UPDATE", 8, True, []],  # somebody else wrote to the table of deleted rows
-    ["DELETE", 10, True, []],
-    ["UPDATE", 11, False, [[5, 11]]],
-]
-"""a change, its order, whether the deleted rows are read, and the rows in the table after it"""
-
-
-STREAMS: list[list[Any]] = [
-    ["streamed", plain(lacking().table)],
-    ["stored twice", 0],
-    ["after streams and batches", [[0, 1]]],
+    ["INSERT", 10, [[1, 10]]],
+    ["DELETE", 20, []],
+    ["UPDATE", 15, []],
+    ["TRUNCATE", 12, []],
+    ["INSERT", 25, [[1, 25]]],
 ]
 
+RIGHT: dict[str, Any] = {
+    "shuffled": plain(shuffled().table),
+    "lacking": plain(lacking().table),
+    "streamed_twice": plain(lacking().table),
+    "streams_and_batches": [[0, 1]],
+    "numbers_and_times_as_orders": LATE * 2,
+    "a_view_shows_the_rows_that_exist": [
+        [[2, 20], [3, 3]],
+        ["id", "v", "_order_", "_time_"],
+        [[1, 1, True], [2, 20, False], [3, 3, False]],
+        ["viewed__rows"],
+        [[2, 20], [3, 3]],
+    ],
+    "kept_rows_are_in_the_table_itself": [
+        [[3, 3]],
+        [[1, 1, True], [2, 2, True], [3, 3, False]],
+        ["id", "v", "_order_", "_time_", "_deleted_"],
+    ],
+    "a_merge_is_one_commit": 1,
+    "settings_stay": {},
+    "columns_are_added_and_widen": [[[1, 1, "x"], [3, 2**40, "y"], [4, 4, None]], "long"],
+    "deleted_rows_can_be_purged": [1, [[2, 3]]],
+    "a_name_with_other_characters": [[1, 1], [2, 2]],
+    "a_delta_path": [[[2, 2]], ["id", "v", "_order_", "_time_"]],
+    "results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, 2, 1, 0]],
+    "late_as_a_whole": [[0, []], [1, []], [1, ["all 1 keys of shop.anew are late: t"]]],
+    "orders_that_cannot_be_compared": [
+        [
+            'ValueError: the changes of the key {"id":1} are in the partitions 0 and 1',
+            'ValueError: TRUNCATE and the changes of the key {"id":2} are in the partitions 1 and 0',
+        ],
+        0,
+    ],
+    "foreign_and_lost_tables": [
+        {
+            "foreign": f"ValueError: shop.foreign exists, and {NOT_MINE}",
+            "foreign, kept": f"ValueError: shop.foreign {NOT_MINE}",
+            "foreign rows": f"ValueError: shop.other__rows {NOT_MINE}",
+            "lost": LOST,
+            "removes": 'ValueError: shop.mine was made with deletes="remove": continue with it, or name another target',
+            "keeps": 'ValueError: shop.mine_kept was made with deletes="keep": continue with it, or name another target',
+            "another key": "ValueError: shop.mine has the key id, and the changes have v: pass its keys, or name another target",
+            "two tables": "ValueError: the changes are of two tables, t and u: filter them by _table_, or name the table in "
+            "sparkwire.changes with its database",
+            "an interval": "ValueError: Delta and Iceberg have no type INTERVAL: cast the column i before merge",
+        },
+        [[1, 1]],
+    ],
+    "a_dropped_view_is_made_again": [[1, 1], [2, 2]],
+    "a_catalog_without_views": [
+        NO_VIEWS,
+        0,
+        [[1, 1]],
+    ],
+    "an_update_during_a_merge": [ANOTHER % "busy", [[1, 9], [2, 3]]],
+    "a_change_between_reading_and_merging": [ANOTHER % "raced", [[2, 3]]],
+    "two_merges_at_once": [[[0, 12, False], [1, 12, False], [2, 12, False], [11, None, True], [12, None, True]], []],
+    "a_lost_worker": [[[1, 2]], []],
+    "looked_up": [False, True],
+}
+ONLY = {"a_delta_path": "delta", "a_catalog_without_views": "iceberg"}
+"""facts about one kind of table"""
+# Iceberg does not tell how many rows a TRUNCATE ends.
+OF_ICEBERG = {"results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]]}
 
-@pytest.mark.parametrize(("kind", "package"), [("delta", DELTA), ("iceberg", ICEBERG)])
-def test_merge_gives_the_correct_table(tmp_path: Path, kind: str, package: Package) -> None:
-    said = run_python(package, "-m", "tests.integration.merge_table", kind, str(tmp_path))
-    document = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
-    assert document == [
-        *STREAMS,
-        ["shuffled", plain(shuffled().table)],
-        ["kept", plain(lacking().table)],
-        ["grown", [[1, 1, "x"], [3, 3, None]]],
-        ["wide", [[1, 2**40, "x"], [2, 2, None]]],
-        ["rejected", "shop.other is not a table of merge, because it has no column _order_: name another target"],
-        ["rejected", TWO],
-        *(["late", *step] for step in LATE * 2),
-        ["keys with NULL", [[None, 1, 4]]],
-        *(["looks", op, order, reads if kind == "delta" else order > 2, rows] for op, order, reads, rows in LOOKS),
-        ["stopped", "whole", 1, [0, 0, 0], [3, None]],
-        ["stopped", "filled", 1, [1, 0, 0], [3, 10]],
-        ["ranges", [True, kind != "delta", True], [[1, 3]]],
-        ["by hash", [True, False], 1],
-        ["conflict", CONFLICT],
-        ["after the conflict", [[1, 9], [2, 3]]],
-        ["after a loss", [[1, 11], [2, 3]], []],
-    ]
+
+@pytest.fixture(scope="module")
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
+    """A kind of table and interface, and the facts about it."""
+    kind, interface = request.param
+    package = {"delta": DELTA, "iceberg": ICEBERG}[kind]
+    directory = str(tmp_path_factory.mktemp(kind))
+    printed = run_python(package, "-m", "tests.integration.merge_table", kind, directory, interface)
+    return kind, dict(json.loads(line) for line in printed.splitlines() if line.startswith('["'))
 
 
-def test_merge_on_spark_connect(tmp_path: Path) -> None:
-    said = run_python(DELTA, "-m", "tests.integration.merge_table", "delta", str(tmp_path), "connect")
-    document = [json.loads(line) for line in said.splitlines() if line.startswith('["')]
-    assert document == [*STREAMS, ["looked up", [False, True]]]
+BOTH = pytest.mark.parametrize(
+    "found", [("delta", "classic"), ("iceberg", "classic")], ids=["delta", "iceberg"], indirect=True
+)
+
+
+@BOTH
+@pytest.mark.parametrize("name", EACH)
+def test_rows_of_a_scenario(found: tuple[str, dict[str, Any]], name: str) -> None:
+    facts = found[1]["scenarios"]
+    assert isinstance(facts, dict), facts
+    assert facts[name] == [scenarios.wanted(EACH[name].rows), scenarios.wanted(EACH[name].deleted)]
+
+
+@BOTH
+@pytest.mark.parametrize("name", [name for name in ON_CLASSIC if name != "scenarios"])
+def test_a_fact(found: tuple[str, dict[str, Any]], name: str) -> None:
+    kind, facts = found
+    right = None if ONLY.get(name, kind) != kind else RIGHT[name]
+    assert facts[name] == (OF_ICEBERG.get(name, right) if kind == "iceberg" else right), facts[name]
+
+
+@pytest.mark.parametrize("found", [("delta", "connect")], ids=["connect"], indirect=True)
+@pytest.mark.parametrize("name", ON_CONNECT)
+def test_a_fact_on_spark_connect(found: tuple[str, dict[str, Any]], name: str) -> None:
+    assert found[1][name] == RIGHT[name], found[1][name]

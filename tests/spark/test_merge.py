@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
+import logging
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.changes.merge_versions import MergeFolder
-from sparkwire.errors import WriteConflictError
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table
 
-SIMPLE = "_op_ STRING, _order_ BIGINT, _table_ STRING, id INT, v INT"
+SIMPLE = "_op_ STRING, _order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>, _table_ STRING, id INT, v INT"
+LATE = "ignore:all .* keys of .* are late"
 
 
 def cut(rows: list[Any], parts: int) -> list[list[Any]]:
@@ -30,8 +29,21 @@ def frame(spark: SparkSession, rows: list[Any], schema: str = SCHEMA) -> DataFra
     return spark.createDataFrame(rows, schema).coalesce(2)
 
 
-def simple(spark: SparkSession, *rows: tuple[str, int, int, int | None]) -> DataFrame:
-    return frame(spark, [(op, order, "t", id, v) for op, order, id, v in rows], SIMPLE)
+def simple(spark: SparkSession, *rows: tuple[str, Any, int | None, int | None]) -> DataFrame:
+    """Changes with an offset, or (epoch, partition, offset)."""
+    return frame(
+        spark,
+        [(op, at if isinstance(at, tuple) else (0, 0, at), "t", id, v) for op, at, id, v in rows],
+        SIMPLE,
+    )
+
+
+def values(spark: SparkSession, target: Path) -> list[tuple[Any, ...]]:
+    return sorted((row["id"], row["v"]) for row in sparkwire.merged(spark, target).collect())
+
+
+def content(target: Path) -> list[str]:
+    return sorted(str(path) for path in target.rglob("*") if path.name != "_lock")
 
 
 def middle_of_a_move(changes: list[Any]) -> int:
@@ -74,7 +86,7 @@ def test_missing_values_stay(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_stream_that_fails_and_continues(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The failed batch is repeated: it failed before its version was published, and after."""
     history = ChangeHistory(Random(13), truncates=True, lacks=False).run(200)
@@ -93,33 +105,49 @@ def test_a_stream_that_fails_and_continues(
 
     monkeypatch.setattr(MergeFolder, "publish", failing)
     failures = 0
-    for _ in range(3):
-        query = sparkwire.merge(
-            stream,
-            tmp_path / "table",
-            ["shop", "id"],
-            checkpoint=tmp_path / "checkpoint",
-            trigger={"availableNow": True},
-        )
-        assert query is not None
-        try:
-            query.awaitTermination()
-        except PySparkException:
-            failures += 1
+    with caplog.at_level(logging.INFO, "sparkwire"):
+        for _ in range(3):
+            query = sparkwire.merge(
+                stream,
+                tmp_path / "table",
+                ["shop", "id"],
+                checkpoint=tmp_path / "checkpoint",
+                trigger={"availableNow": True},
+            )
+            try:
+                query.awaitTermination()
+            except PySparkException:
+                failures += 1
     assert failures == 2
     assert as_table(sparkwire.merged(spark, tmp_path / "table").collect()) == history.table
     assert len(list((tmp_path / "table" / "versions").iterdir())) <= 3
+    assert f"merged batch 3 into {tmp_path}/table: MergeResult(rows=" in caplog.text
+
+
+def test_a_stream_whose_target_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    target, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
+
+    def merge(order: int) -> None:
+        simple(spark, ("INSERT", order, order, order)).coalesce(1).write.mode("append").parquet(f"{tmp_path}/changes")
+        stream = spark.readStream.schema(SIMPLE).parquet(f"{tmp_path}/changes")
+        sparkwire.merge(stream, target, "id", checkpoint=checkpoint, trigger={"availableNow": True}).awaitTermination()
+
+    merge(1)
+    target.rename(tmp_path / "moved")
+    with pytest.raises(PySparkException, match="is gone, and the stream has merged batches into it: restore it"):
+        merge(2)
+    assert not (target / "versions").exists()
 
 
 def test_readers_see_complete_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The small file names the newest version; the previous one still exists. Relative paths start at Python's directory."""
     target = tmp_path / "table"
     monkeypatch.chdir(tmp_path)
-    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10)), "./table", "id")
+    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10), ("INSERT", 1, 3, 3)), "./table", "id")
     first = (target / "_latest").read_text().strip()
-    sparkwire.merge(simple(spark, ("UPDATE", 2, 1, 20), ("INSERT", 3, 2, 30)), target, "id")
+    sparkwire.merge(simple(spark, ("UPDATE", 2, 1, 20), ("INSERT", 3, 2, 30), ("DELETE", 4, 3, None)), target, "id")
     second = (target / "_latest").read_text().strip()
-    assert [row["v"] for row in spark.read.parquet(f"{target}/{first}").collect()] == [10]
+    assert sorted(row["v"] for row in spark.read.parquet(f"{target}/{first}").collect()) == [3, 10]
     assert sorted(row["v"] for row in spark.read.parquet(f"{target}/{second}").collect()) == [20, 30]
     assert sparkwire.merged(spark, target).columns == ["id", "v", "_order_", "_time_"]
 
@@ -134,8 +162,116 @@ def test_columns_are_added_and_widen(spark: SparkSession, tmp_path: Path) -> Non
     sparkwire.merge(simple(spark, ("UPDATE", 4, 2, 21)), target, "id")
     rows = sparkwire.merged(spark, target).orderBy("id").select("id", "v", "note").collect()
     assert [tuple(row) for row in rows] == [(1, 2**40, "new"), (2, 21, None)]
+    before = content(target)
     with pytest.raises(ValueError, match=r"column v of .* is BIGINT, and the changes have STRING: cast it"):
         sparkwire.merge(simple(spark, ("UPDATE", 5, 1, 1)).withColumn("v", F.lit("x")), target, "id")
+    assert content(target) == before
+
+
+@pytest.mark.filterwarnings(LATE)
+def test_the_result_counts_what_happened(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    first = simple(spark, ("INSERT", 10, 1, 1), ("UPDATE", 11, 1, 2), ("INSERT", 12, 2, 3), ("DELETE", 13, 9, None))
+    broken = simple(spark, ("INSERT", 14, 3, 3)).withColumn("_error_", F.lit("BAD_JSON"))
+    both = first.unionByName(broken, allowMissingColumns=True)
+    assert sparkwire.merge(both, target, "id") == sparkwire.MergeResult(rows=4, changed=3, late=0, errors=1)
+    second = simple(spark, ("UPDATE", 12, 2, 3), ("UPDATE", 9, 1, 0), ("INSERT", 20, 5, 5))
+    assert sparkwire.merge(second, target, "id") == sparkwire.MergeResult(rows=3, changed=1, late=2, errors=0)
+    third = simple(spark, ("TRUNCATE", 15, None, None), ("UPDATE", 14, 1, 0))
+    assert sparkwire.merge(third, target, "id") == sparkwire.MergeResult(rows=2, changed=2, late=0, errors=0)
+    assert values(spark, target) == [(5, 5)]
+    assert sparkwire.merge(simple(spark), target, "id") == sparkwire.MergeResult(rows=0, changed=0, late=0, errors=0)
+
+
+def test_a_batch_that_is_late_as_a_whole_warns(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not if it is a repetition, or was written before the table's rows."""
+    target = tmp_path / "table"
+
+    def at(time: str, *rows: Any) -> DataFrame:
+        return simple(spark, *rows).withColumn("_time_", F.lit(time).cast("timestamp"))
+
+    old = at("2024-01-01", ("INSERT", 50, 1, 1), ("INSERT", 51, 2, 2))
+    for batch in (old, at("2024-01-02", ("UPDATE", 60, 1, 3), ("UPDATE", 61, 2, 4)), old):
+        sparkwire.merge(batch, target, "id")  # warnings are errors in the tests
+    with pytest.warns(UserWarning, match="all 2 keys of .*table are late: .* pass a greater epoch"):
+        result = sparkwire.merge(at("2024-01-03", ("INSERT", 0, 1, 7), ("INSERT", 1, 2, 8)), target, "id")
+    assert result == sparkwire.MergeResult(rows=2, changed=0, late=2, errors=0)
+    assert "all 2 keys of" in caplog.text
+    assert values(spark, target) == [(1, 3), (2, 4)]
+    sparkwire.merge(at("2024-01-03", ("INSERT", (1, 0, 0), 1, 7)), target, "id")
+    assert values(spark, target) == [(1, 7), (2, 4)]
+
+
+def test_orders_of_two_partitions_are_an_error_and_nothing_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    sparkwire.merge(simple(spark, ("INSERT", 5, 1, 1), ("INSERT", (0, 1, 1), 2, 2)), target, "id")
+    before = content(target)
+    key = 'the changes of the key {"id":1} are in the partitions'
+    for batch, message in (
+        ([("UPDATE", (0, 1, 9), 1, 9)], rf"{key} 0 and 1 of epoch 0, .*: pass order=.source. .*, or a greater epoch"),
+        ([("UPDATE", 6, 1, 9), ("UPDATE", (0, 1, 9), 1, 9)], key),
+        ([("TRUNCATE", 9, None, None)], r'TRUNCATE and the changes of the key {"id":2} are in the partitions 1 and 0'),
+    ):
+        with pytest.raises(ValueError, match=message.replace("{", r"\{")):
+            sparkwire.merge(simple(spark, *batch, ("INSERT", 7, 3, 3)), target, "id")
+    assert content(target) == before
+    sparkwire.merge(simple(spark, ("TRUNCATE", (1, 0, 1), None, None)), target, "id")
+    with pytest.raises(
+        ValueError, match=r'TRUNCATE and the changes of the key \{"id":7\} are in the partitions 1 and 0'
+    ):
+        sparkwire.merge(simple(spark, ("INSERT", (1, 1, 5), 7, 7)), target, "id")
+    with pytest.raises(ValueError, match="the changes of TRUNCATE are in the partitions 0 and 1 of epoch 1"):
+        sparkwire.merge(simple(spark, ("TRUNCATE", (1, 1, 5), None, None)), target, "id")
+
+
+def test_orders_of_two_topics_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    target, topic = tmp_path / "table", {"sparkwire.topic": "topic"}
+
+    def of(name: str, *rows: Any) -> DataFrame:
+        return simple(spark, *rows).withColumn("topic", F.lit(name)).withMetadata("_order_", topic)
+
+    sparkwire.merge(of("a", ("INSERT", 5, 1, 1)), target, "id")
+    sparkwire.merge(of("b", ("INSERT", 1, 2, 2)), target, "id")  # another key
+    with pytest.raises(ValueError, match=r'the changes of the key \{"id":1\} are in the topics a and b of epoch 0'):
+        sparkwire.merge(of("b", ("UPDATE", 9, 1, 9)), target, "id")
+    sparkwire.merge(of("b", ("UPDATE", (1, 0, 0), 1, 9)), target, "id")
+    assert values(spark, target) == [(1, 9), (2, 2)]
+    assert "_topic_" not in sparkwire.merged(spark, target).columns
+
+
+@pytest.mark.parametrize("name", ["[a]", "{a,b}", "a b*?"])
+def test_a_path_is_read_literally(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    target = tmp_path / name
+    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 1), ("DELETE", 2, 2, None)), target, "id")
+    sparkwire.merge(simple(spark, ("UPDATE", 3, 1, 2), ("INSERT", 1, 2, 2)), target, "id")
+    assert values(spark, target) == [(1, 2)]
+
+
+def test_names_of_columns_that_merge_itself_uses(spark: SparkSession, tmp_path: Path) -> None:
+    changes, target = simple(spark, ("INSERT", 1, 1, 1)), tmp_path / "table"
+    for name in ("_deleted_", "_merge_", "_topic_"):
+        with pytest.raises(
+            ValueError, match=f"the table has a column {name}, which merge adds itself: give it another"
+        ):
+            sparkwire.merge(changes.withColumn(name, F.lit(1)), target, "id")
+    names = ["part", "offset", "s", "t", "at", "key_0", "c0", "live", "memory", "a.b", "x`y", "_v"]
+    for order in (1, 2):
+        others = {name: F.lit(order) for name in names}
+        sparkwire.merge(simple(spark, ("UPDATE", order, 1, 1)).withColumns(others), target, "id")
+    [row] = sparkwire.merged(spark, target).collect()
+    assert {name: row[name] for name in names} == dict.fromkeys(names, 2)
+
+
+def test_names_that_differ_in_case(spark: SparkSession, tmp_path: Path) -> None:
+    changes, target = simple(spark, ("INSERT", 1, 1, 1)), tmp_path / "table"
+    both = spark.createDataFrame([("INSERT", (0, 0, 1), "t", 1, 1, 2)], f"{SIMPLE}, V INT")
+    with pytest.raises(ValueError, match=r"Spark takes the columns v and V for one: set spark.sql.caseSensitive"):
+        sparkwire.merge(both, target, "id")
+    sparkwire.merge(changes, target, "id")
+    with pytest.raises(ValueError, match="has the column v, and the changes have V: rename it in the changes"):
+        sparkwire.merge(changes.withColumnRenamed("v", "V"), target, "id")
 
 
 def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
@@ -143,9 +279,11 @@ def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, t
     with pytest.raises(ValueError, match="the key of the table is not known: pass keys="):
         sparkwire.merge(changes, target)
     with pytest.raises(ValueError, match=r"expected deletes to be .* got 'drop'"):
-        sparkwire.merge(changes, target, "id", deletes="drop")  # type: ignore[arg-type]
+        sparkwire.merge(changes, target, "id", deletes="drop")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="expected a stream for checkpoint and trigger, got a batch"):
         sparkwire.merge(changes, target, "id", checkpoint="/c")
+    with pytest.raises(ValueError, match=r"is in an object store, .* a table of Delta or Iceberg"):
+        sparkwire.merge(changes, "s3://nowhere/table", "id")
     spark.range(3).write.parquet(str(target))
     with pytest.raises(ValueError, match="is not a table of merge: it has"):
         sparkwire.merge(changes, target, "id")
@@ -161,34 +299,8 @@ def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, t
         ValueError, match="the table no_such_table does not exist, and its catalog has neither Delta nor Iceberg"
     ):
         sparkwire.merge(changes, "no_such_table", "id")
+    with pytest.raises(ValueError, match=r"merge\(\) expected a path, or the name of a table .* got shop\.\.x"):
+        sparkwire.merge(changes, "shop..x", "id")
     with pytest.raises(ValueError, match="has no table of merge yet"):
         sparkwire.merged(spark, tmp_path / "none")
     assert sparkwire.merged(spark, other).count() == 1
-
-
-def _hold(path: str, held: Any, done: Any) -> None:
-    with MergeFolder(path).locked():
-        held.set()
-        done.wait()
-
-
-@pytest.mark.process
-def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    """A second writer fails at once. The lock of a process that has ended is ignored."""
-    fork = multiprocessing.get_context("fork")
-    held, done = fork.Event(), fork.Event()
-    folder = MergeFolder(f"{tmp_path}/table")
-    holder = fork.Process(target=_hold, args=(folder.path, held, done))
-    holder.start()
-    assert held.wait(60)
-    with pytest.raises(WriteConflictError, match=f"process {holder.pid} on .* writes to"), folder.locked():
-        pass
-    holder.kill()
-    holder.join()
-    with folder.locked():
-        assert f"process {os.getpid()}" in Path(folder.path, "_lock").read_text()
-    version = folder.next_version(None)
-    folder.make(version)
-    folder.publish(version, None, {})
-    with pytest.raises(WriteConflictError, match="another merge writes to"):
-        folder.publish(folder.next_version(version), None, {})

@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
+
+
+class MergeResult(NamedTuple):
+    """What `merge` has done with a batch. A number is None if the table's format does not report it."""
+
+    rows: int
+    """changes without an error"""
+    changed: int | None
+    """rows of the target that were inserted, updated or deleted; with them deleted rows that the target only remembers"""
+    late: int
+    """keys whose last change in the batch is not newer than what the target has, repeated changes among them"""
+    errors: int
+    """rows with an ``_error_``, which were left out"""
 
 
 def changes(
@@ -169,8 +182,8 @@ def current(
     keys
         the names of the primary key's columns; by default those in the messages
     as_of
-        returns the table at a time, by ``_time_``: a ``datetime``, a ``date`` (its first moment), or an ISO text in the session's
-        time zone
+        returns the table at a time, by ``_time_``: a ``datetime``, a ``date`` (its first moment), or an ISO text in the
+        session's time zone
     until
         returns the table after a change, by ``_order_``. A number or tuple is the order from ``scn``, ``offset`` or the position
         on; a Row or dict names parts. ``current`` compares only these parts. ``until=4711`` is the table after SCN 4711 of
@@ -199,6 +212,30 @@ def current(
     return current(changes, keys, as_of, until)
 
 
+@overload
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: None = None,
+    trigger: None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> MergeResult: ...
+
+
+@overload
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: str | PathLike[str],
+    trigger: Mapping[str, Any] | str | None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> StreamingQuery: ...
+
+
 def merge(
     changes: DataFrame,
     target: str | PathLike[str],
@@ -207,12 +244,12 @@ def merge(
     checkpoint: str | PathLike[str] | None = None,
     trigger: Mapping[str, Any] | str | None = None,
     deletes: Literal["remove", "keep"] = "remove",
-) -> StreamingQuery | None:
+) -> MergeResult | StreamingQuery:
     """Keep a table up to date with changes. After each batch, it equals `current` over all changes so far.
 
     A change is applied only if its order is greater than that of the row's last change. So repeated batches, restarted queries,
-    and late or duplicate changes give the same table. ``merge`` also remembers deleted rows, so that late changes do not restore
-    them.
+    and late or duplicate changes give the same table. The target is one table, and a merge is one commit. Deleted rows stay in
+    it with ``_deleted_`` TRUE, so that late changes do not restore them.
 
     The target gets new columns of the changes, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
     more digits. Rows with an ``_error_`` are left out: write ``changes.where("_error_ IS NOT NULL")`` elsewhere to see them.
@@ -222,8 +259,8 @@ def merge(
     changes
         a batch or a stream from `sparkwire.changes`, for one table
     target
-        a Delta or Iceberg table: its name, or the path of a Delta table. Any other text with a slash is a directory for Parquet;
-        read it with `merged`. A missing target is created
+        a Delta or Iceberg table: its name, or the path of a Delta table. Any other text with a slash is a directory for
+        Parquet, in a local or mounted file system; read it with `merged`. A missing target is created
     keys
         the names of the primary key's columns; by default those in the messages
     checkpoint
@@ -231,34 +268,42 @@ def merge(
     trigger
         for a stream: ``"10 seconds"``, or arguments of ``DataStreamWriter.trigger`` such as ``{"availableNow": True}``
     deletes
-        "remove" deletes rows; "keep" keeps a deleted row with ``_deleted_`` TRUE
+        "keep": the target itself has all rows. "remove": the table is ``<name>__rows``, and ``<name>`` is a view of the rows that
+        exist. A directory, and the path of a Delta table, have no view: `merged` returns the rows that exist
 
     Returns
     -------
-    StreamingQuery | None
-        the running query for a stream; None for a batch
+    MergeResult | StreamingQuery
+        the numbers of a batch, or the running query of a stream, which logs the numbers of each batch
 
     Raises
     ------
     ValueError
-        if there is no key, or if the target has another key or lacks the columns of a merged table. Also if a column has a type
-        that cannot widen.
+        if there is no key, or if the target has another key, lacks something, or was not made by ``merge``. Also if a column
+        has a type that cannot widen, or if two orders that decide cannot be compared. Nothing is written then.
     sparkwire.errors.WriteConflictError
         if another job writes to the target at the same time.
+
+    Warns
+    -----
+    UserWarning
+        if all keys of a batch are late, and the batch is no repetition: the topic may have been made anew.
 
     Examples
     --------
     >>> sparkwire.merge(changes, "/lake/orders", checkpoint="/lake/orders.checkpoint", trigger={"availableNow": True})
-    >>> sparkwire.merge(changes, "lake.shop.orders", deletes="keep")
+    >>> sparkwire.merge(changes, "lake.shop.orders", deletes="keep").changed
     """
     from sparkwire.spark.changes.merge import merge
 
-    query: StreamingQuery | None = merge(changes, target, keys, checkpoint, trigger, deletes)
-    return query
+    result: MergeResult | StreamingQuery = merge(changes, target, keys, checkpoint, trigger, deletes)
+    return result
 
 
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
-    """Read a table that `merge` writes. For a directory, this is the newest complete version.
+    """Read a table that `merge` writes: the rows that exist, and with ``deletes="keep"`` the deleted ones.
+
+    For a directory, this is the newest complete version.
 
     Examples
     --------

@@ -1,42 +1,159 @@
-"""Keep a table up to date with a batch or a stream of changes."""
+"""Keep a table up to date with a batch or a stream of changes.
+
+A merge reads the batch, computes the last row of each key, and runs one statement. The statement compares the orders of the
+rows with those of the table.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+import re
+import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
 from typing import Any, Final, NamedTuple
 
-from pyspark.sql import DataFrame, SparkSession
+import pyspark.sql.functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
 
-from sparkwire.changes.columns import BEFORE, UNAVAILABLE
-from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.storage import place_of
-from sparkwire.spark.changes.current import ChangedTable
-from sparkwire.spark.changes.merge_directory import merge_into_directory, merged_directory
-from sparkwire.spark.changes.merge_table import TableTarget, merge_into_table
+from sparkwire.changes.api import MergeResult
+from sparkwire.changes.columns import ERROR
+from sparkwire.errors import WriteConflictError
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_clauses import CONFLICT, Clauses
+from sparkwire.spark.changes.merge_directory import DirectoryTarget, merged_directory
+from sparkwire.spark.changes.merge_history import with_history
+from sparkwire.spark.changes.merge_names import TableName, target_of
+from sparkwire.spark.changes.merge_rows import BatchFacts, last_rows
+from sparkwire.spark.changes.merge_statement import named_view
+from sparkwire.spark.changes.merge_table import TableTarget, merged_table
+from sparkwire.spark.changes.merge_types import aligned, check_names
+from sparkwire.spark.changes.observed import Observed, stored, stored_with
+from sparkwire.spark.changes.steps import events
 
 _DELETES: Final = ("remove", "keep")
+_CONFLICT: Final = re.compile(
+    rf"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|[Cc]onflicting (files|deletes)|{CONFLICT}"
+)
+_RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)(?: SQLSTATE: \w+)?(?:\n|$)")
+_LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
+_ATTEMPTS: Final = 3
+_MADE_ANEW: Final = (
+    "all %d keys of %s are late: the table has later changes of each of them, and none of the batch's. If the topic was made "
+    "anew, or the database restored, pass a greater epoch to sparkwire.changes"
+)
+_log = logging.getLogger("sparkwire")
 
 
 class Merge(NamedTuple):
     """The target of each batch. Contains only plain data, which Spark Connect pickles."""
 
-    target: str
+    target: TableName | str
     keys: tuple[str, ...] | None
     keep: bool
     marked: Mapping[str, Mapping[str, Any]]
     """metadata of the changes' columns, which batches lose"""
 
-    def __call__(self, changes: DataFrame, number: int | None = None) -> None:
+    def batch(self, changes: DataFrame, must_exist: bool = False) -> MergeResult:
         """Merge one batch. Merging it again changes nothing."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._merged(changes, must_exist)
+            except ValueError:
+                raise
+            except Exception as error:  # PySpark has no class for most of the connectors' exceptions
+                text = str(error)
+                if _CONFLICT.search(text):
+                    raise WriteConflictError(
+                        f"another job writes to {self.shown}: only one merge at a time may write to a table. Run this merge again"
+                    ) from error
+                if raised := _RAISED.search(text):
+                    raise ValueError(raised[1]) from error
+                if attempt == _ATTEMPTS or not _LOST.search(text):
+                    raise
+        raise AssertionError
+
+    def in_stream(self, changes: DataFrame, number: int) -> None:
+        """Merge a batch of a stream, and log the result."""
         for name, metadata in self.marked.items():
             changes = changes.withMetadata(name, dict(metadata))
+        _log.info("merged batch %d into %s: %s", number, self.shown, self.batch(changes, must_exist=number > 0))
+
+    @property
+    def shown(self) -> str:
+        return self.target if isinstance(self.target, str) else self.target.shown
+
+    def _opened(self, spark: SparkSession) -> AbstractContextManager[TableTarget | DirectoryTarget]:
+        if isinstance(self.target, str):
+            return DirectoryTarget.opened(spark, self.target, self.keep)
+        return TableTarget.opened(spark, self.target, self.keep)
+
+    def _merged(self, changes: DataFrame, must_exist: bool) -> MergeResult:
+        """Read the batch, compute its last rows, and run the statement."""
+        spark = changes.sparkSession
         table = ChangedTable.of(changes, self.keys, "merge")
-        if _is_directory(self.target):
-            merge_into_directory(changes, table, self.target, self.keep)
-        else:
-            merge_into_table(changes, table, _table(self.target), self.keep)
+        is_case_sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
+        check_names(table, is_case_sensitive)
+        with self._opened(spark) as target:
+            if must_exist and not target.exists:
+                raise ValueError(
+                    f"{self.shown} is gone, and the stream has merged batches into it: restore it, or start again with another "
+                    "checkpoint"
+                )
+            schema = target.agree(table, is_case_sensitive)
+            changes, table = aligned(changes, table, schema)
+            counted = Observed.of(changes, _counts(changes))
+            rows, text = stored_with(last_rows(events(counted.rows, table), table), BatchFacts.column(table))
+            facts, counts = BatchFacts.read(text, target.table_name), json.loads(counted.result(changes))
+            clauses = Clauses(table, schema, facts)
+            with target.prepared(spark, facts.name) as relation:
+                source = rows
+                if facts.lacking:
+                    found, digest = with_history(rows, events(changes, table), relation, table, clauses.truncate_order)
+                    source, clauses = stored(found), replace(clauses, digest=digest, has_read=True)
+                changed, late = self._run(target, relation, rows, source, clauses)
+        return MergeResult(counts["rows"], changed, late, counts["errors"])
+
+    def _run(
+        self,
+        target: TableTarget | DirectoryTarget,
+        relation: str,
+        last: DataFrame,
+        source: DataFrame,
+        clauses: Clauses,
+    ) -> tuple[int | None, int]:
+        """Run the statement. Returns the numbers of changed rows and of late keys."""
+        spark, keys = last.sparkSession, clauses.facts.keys
+        if target.exists and not keys and not clauses.is_exact:
+            return 0, 0
+        with named_view(last) as own, named_view(source) as view:
+            query = clauses.lateness(own, relation)
+            # Where each changed row is one of a key in the batch, the others are late.
+            is_told = target.tells_changed and not clauses.is_exact
+            lateness = None if is_told else spark.sql(query).collect()[0]
+            changed = target.run(spark, relation, clauses.statement(view))
+            if changed and clauses.is_exact and target.counts_entries:
+                changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
+            if lateness is None and changed == 0:
+                lateness = spark.sql(query).collect()[0]
+        late = keys - (changed or 0) if lateness is None else lateness["late"]
+        if lateness and keys and (late, lateness["repeated"]) == (keys, 0) and lateness["recent"]:
+            text = _MADE_ANEW % (keys, self.shown)
+            _log.warning("%s", text)
+            warnings.warn(text, stacklevel=5)
+        if changed is None and not clauses.is_exact:
+            changed = keys - late
+        return changed, late
+
+
+def _counts(changes: DataFrame) -> Column:
+    """The numbers of changes without and with an error, as JSON, because Spark returns observed STRUCTs only as Java objects."""
+    is_error = f"{ERROR} IS NOT NULL" if ERROR in changes.columns else "FALSE"
+    return F.expr(f"to_json(struct(count_if(NOT {is_error}) AS rows, count_if({is_error}) AS errors))")
 
 
 def merge(
@@ -59,16 +176,12 @@ def merge(
     given = [keys] if isinstance(keys, str) else keys
     if given is not None or changes.isStreaming:
         given = ChangedTable.of(changes, given, "merge").keys
-    schema = changes.schema
-    marked = {name: schema[name].metadata for name in (BEFORE, UNAVAILABLE) if name in schema.names}
+    marked = {field.name: field.metadata for field in changes.schema if field.metadata}
     step = Merge(
-        _named(target),
-        None if given is None else tuple(given),
-        deletes == "keep",
-        {name: metadata for name, metadata in marked.items() if metadata},
+        target_of(changes.sparkSession, target), None if given is None else tuple(given), deletes == "keep", marked
     )
     if not changes.isStreaming:
-        return step(changes)
+        return step.batch(changes)
     writer = changes.writeStream.foreachBatch(partial(_merge_batch, step)).option(
         "checkpointLocation", fspath(checkpoint or "")
     )
@@ -78,30 +191,10 @@ def merge(
 
 
 def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
-    step(batch, number)
-
-
-def _named(target: str | PathLike[str]) -> str:
-    """The target's name for Spark. A relative path is relative to Python's working directory, which may differ from Spark's."""
-    name = fspath(target)
-    has_scheme = ":" in name.partition("/")[0]
-    return name if has_scheme or "`" in name or "/" not in name else place_of(name).path
-
-
-def _is_directory(target: str) -> bool:
-    """Whether a target is a directory for Parquet: its name has a slash, and it is not a Delta table."""
-    return "/" in target and "`" not in target and not _is_delta(target)
-
-
-def _is_delta(path: str) -> bool:
-    return "/" in path and bool(Folder(f"{path.rstrip('/')}/_delta_log").names())
-
-
-def _table(target: str) -> TableTarget:
-    return TableTarget(f"delta.`{target.rstrip('/')}`" if "`" not in target and _is_delta(target) else target)
+    step.in_stream(batch, number)
 
 
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
     """See ``sparkwire.merged``."""
-    name = _named(target)
-    return merged_directory(spark, name) if _is_directory(name) else spark.table(_table(name).name)
+    name = target_of(spark, target)
+    return merged_directory(spark, name) if isinstance(name, str) else merged_table(spark, name)

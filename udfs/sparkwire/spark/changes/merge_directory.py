@@ -2,51 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from sparkwire.changes.columns import DELETED, ORDER, TIME
-from sparkwire.changes.merge_versions import DELETED as GONE
-from sparkwire.changes.merge_versions import ROWS, TRUNCATED, MergeFolder
-from sparkwire.spark.changes.current import ChangedTable, events, latest, stored_steps, with_history
-from sparkwire.spark.changes.merge_facts import BatchFacts, literal
-from sparkwire.spark.changes.merge_types import agreed, aligned, stored_schema
+from sparkwire.changes.columns import DELETED
+from sparkwire.changes.merge_memory import MEMORY
+from sparkwire.changes.merge_versions import REST, ROWS, MergeFolder
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_statement import CHANGED, Statement, named_view
+from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema, visible
 from sparkwire.spark.frames import quoted
 
 
-def merge_into_directory(changes: DataFrame, table: ChangedTable, path: str, keep: bool) -> None:
-    """Write a new version of the table: the previous one with these changes."""
-    folder = MergeFolder(path)
-    with folder.locked():
-        newest = folder.newest()
-        schema = stored_schema(table, keep)
-        before: dict[str, Any] = {}
-        if newest is not None:
-            before = folder.details(newest)
-            _check(before, table, folder.path)
-            schema = agreed(StructType.fromJson(before["schema"]), schema, table.keys, folder.path)
-        changes, table = aligned(changes, table, schema)
-        steps = events(changes, table)
-        if newest is not None:
-            steps = _with_stored(steps, table, folder, newest, before, schema)
-        last = latest(steps, table).persist()
+class DirectoryTarget:
+    """A directory, locked against other writers (`opened`)."""
+
+    tells_changed, counts_entries = True, False
+
+    def __init__(self, folder: MergeFolder, newest: str | None, keep: bool) -> None:
+        self.folder, self.newest, self.keep = folder, newest, keep
+        self.name = folder.path
+        self.details: dict[str, Any] = {} if newest is None else folder.details(newest)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, spark: SparkSession, path: str, keep: bool) -> Iterator[DirectoryTarget]:
+        folder = MergeFolder(path)
+        with folder.locked() as newest:
+            yield cls(folder, newest, keep)
+
+    @property
+    def exists(self) -> bool:
+        return self.newest is not None
+
+    @property
+    def table_name(self) -> str | None:
+        """The name of the table whose changes the target has."""
+        return self.details.get("table")
+
+    def agree(self, table: ChangedTable, is_case_sensitive: bool) -> StructType:
+        """The columns after the merge. Raises ValueError if the changes do not fit the target."""
+        self.schema, self.keys = stored_schema(table), table.keys
+        if self.newest is not None:
+            check_made(self.name, self.details, table.keys, self.keep)
+            stored = StructType.fromJson(self.details["schema"])
+            self.schema = agreed(stored, self.schema, self.name, is_case_sensitive)
+        return self.schema
+
+    @contextmanager
+    def prepared(self, spark: SparkSession, table_name: str | None) -> Iterator[str]:
+        """The stored rows, as SQL. ``table_name``: the name of the table whose changes the target has from now on."""
+        self.details = {**self.details, "table": table_name}
+        with named_view(self._rows(spark)) as name:
+            yield name
+
+    def _rows(self, spark: SparkSession) -> DataFrame:
+        if self.newest is None:
+            return spark.createDataFrame([], self.schema)
+        stored = read_version(spark, self.folder, self.newest)
+        known = set(stored.columns)
+        return stored.select(
+            *(
+                (F.col(quoted(field.name)) if field.name in known else F.lit(None))
+                .cast(field.dataType)
+                .alias(field.name)
+                for field in self.schema
+            )
+        )
+
+    def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
+        """Write the version after the statement. Returns the number of changed rows."""
+        folder, version = self.folder, self.folder.next_version(self.newest)
+        rows = spark.sql(statement.as_join(relation, self.schema.names)).persist()
         try:
-            facts = BatchFacts.of(last, table)
-            with_values = facts.lacking > 0 or (facts.silent > 0 and (keep or table.may_lack_values))
-            rows = with_history(steps, table, last) if with_values else last
-            version = folder.next_version(newest)
-            written = _rows(rows, table, schema, facts, with_values or keep)
-            written.write.partitionBy("part").parquet(f"{folder.path}/{version}")
+            changed = rows.agg(F.expr(f"count_if({CHANGED} AND {MEMORY}.entry IS NULL)")).collect()[0][0]
+            is_seen = f"({MEMORY}.entry IS NULL{'' if self.keep else f' AND NOT {DELETED}'})"
+            seen = rows.where(is_seen).drop(CHANGED, *([] if self.keep else [DELETED]))
+            seen.write.parquet(folder.to_write(version, ROWS))
+            rows.where(f"NOT {is_seen}").drop(CHANGED).write.parquet(folder.to_write(version, REST))
         finally:
-            last.unpersist()
-        if not folder.has_part(version, ROWS):
-            changes.sparkSession.createDataFrame([], schema).write.parquet(folder.shown_part(version, ROWS))
-        noted = {"schema": schema.jsonValue(), "keys": table.keys, "table": facts.name}
-        folder.publish(version, newest, noted)
+            rows.unpersist()
+        noted = {
+            "schema": self.schema.jsonValue(),
+            "keys": self.keys,
+            "deletes": "keep" if self.keep else "remove",
+            "table": self.details["table"],
+        }
+        folder.publish(version, self.newest, noted)
+        return int(changed)
+
+
+def read_version(spark: SparkSession, folder: MergeFolder, version: str) -> DataFrame:
+    """All rows of a version: those that readers see, and what a merge remembers."""
+    schema = StructType.fromJson(folder.details(version)["schema"])
+    read = spark.read.schema(schema)
+    rows = read.parquet(folder.to_read(version, ROWS))
+    return rows.withColumn(DELETED, F.coalesce(DELETED, F.lit(False))).unionByName(
+        read.parquet(folder.to_read(version, REST))
+    )
 
 
 def merged_directory(spark: SparkSession, path: str) -> DataFrame:
@@ -55,56 +113,7 @@ def merged_directory(spark: SparkSession, path: str) -> DataFrame:
     newest = folder.newest()
     if newest is None:
         raise ValueError(f"{folder.path} has no table of merge yet")
-    schema = StructType.fromJson(folder.details(newest)["schema"])
-    return spark.read.schema(schema).parquet(folder.shown_part(newest, ROWS))
-
-
-def _check(before: Mapping[str, Any], table: ChangedTable, path: str) -> None:
-    if before["keys"] != table.keys:
-        raise ValueError(
-            f"{path} has the key {', '.join(before['keys'])}, and the changes have {', '.join(table.keys)}: pass its keys, "
-            "or name another target"
-        )
-
-
-def _with_stored(
-    steps: DataFrame,
-    table: ChangedTable,
-    folder: MergeFolder,
-    version: str,
-    before: Mapping[str, Any],
-    schema: StructType,
-) -> DataFrame:
-    """The changes, and the rows of a version as earlier changes."""
-    spark, own = steps.sparkSession, StructType.fromJson(before["schema"])
-    columns = [
-        (F.col(quoted(field.name)) if field.name in own.names else F.lit(None)).cast(field.dataType).alias(field.name)
-        for field in schema
-    ]
-    live = f"NOT {DELETED}" if DELETED in schema.names else "TRUE"
-    for part, there in ((ROWS, live), (GONE, "FALSE"), (TRUNCATED, "FALSE")):
-        if folder.has_part(version, part):
-            stored = spark.read.schema(own).parquet(folder.shown_part(version, part)).select(*columns)
-            steps = steps.unionByName(
-                stored_steps(stored, table, before["table"], there, is_truncate=part == TRUNCATED)
-            )
-    return steps
-
-
-def _rows(rows: DataFrame, table: ChangedTable, schema: StructType, facts: BatchFacts, with_values: bool) -> DataFrame:
-    """The rows of the new version with their ``part``."""
-    ended = F.lit(False)
-    if facts.truncated is not None:
-        ended = F.expr(f"at <= {literal(facts.truncated, schema[ORDER].dataType)}")
-    live, keep = F.col("live") & ~ended, DELETED in schema.names
-    kept = F.lit(ROWS) if keep else F.when(live, F.lit(ROWS)).when(~ended, F.lit(GONE))
-    part = F.when(F.col("is_truncate"), F.lit(TRUNCATED)).otherwise(kept)
-    keys = dict(zip(table.keys, table.key_names(), strict=True))
-    known = F.lit(True) if with_values else F.col("live")
-    values: list[Column] = [
-        (F.col(keys[name]) if name in keys else F.when(known, F.col("row")[place])).alias(name)
-        for name, place in table.places().items()
-    ]
-    deleted = [(~live).alias(DELETED)] if keep else []
-    own = [*values, F.col("at").alias(ORDER), F.col("time").alias(TIME), *deleted]
-    return rows.where(part.isNotNull()).select(*own, part.alias("part"))
+    details = folder.details(newest)
+    schema = StructType.fromJson(details["schema"])
+    rows = spark.read.schema(schema).parquet(folder.to_read(newest, ROWS))
+    return rows.select(*map(quoted, visible(schema, keep=details["deletes"] == "keep")))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
@@ -17,40 +17,86 @@ from pyspark.sql.types import (
     FloatType,
     IntegerType,
     LongType,
+    MapType,
     ShortType,
+    StringType,
     StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
-from sparkwire.changes.columns import DELETED, ORDER, TIME
-from sparkwire.spark.changes.current import ChangedTable
+from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
+from sparkwire.changes.merge_memory import MEMORY, TOPIC
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_rows import MEMORY_TYPE
 from sparkwire.spark.frames import quoted
 
+_OWN: Final = (ORDER, TIME, UNEXPECTED, DELETED, TOPIC, MEMORY)
 _INTEGERS: Final = (ByteType, ShortType, IntegerType, LongType)
 _DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 
-def stored_schema(table: ChangedTable, keep: bool) -> StructType:
-    """The schema of the merged table: the table's columns, order, time, and with ``keep`` the mark of deleted rows."""
+def stored_schema(table: ChangedTable) -> StructType:
+    """The schema of a merged table: the table's columns, those of `current`, and what a merge has to remember."""
     own = [StructField(name, table.schema[name].dataType) for name in table.columns]
-    order = StructField(ORDER, table.schema[ORDER].dataType)
-    deleted = [StructField(DELETED, BooleanType())] if keep else []
-    return StructType([*own, order, StructField(TIME, TimestampType()), *deleted])
+    fixed = {ORDER: table.schema[ORDER].dataType, TIME: TimestampType()}
+    if table.has_unexpected:
+        fixed[UNEXPECTED] = MapType(StringType(), StringType())
+    fixed[DELETED] = BooleanType()
+    if table.topic:
+        fixed[TOPIC] = StringType()
+    fixed[MEMORY] = MEMORY_TYPE
+    return StructType([*own, *(StructField(name, type) for name, type in fixed.items())])
 
 
-def agreed(stored: StructType, new: StructType, keys: Sequence[str], target: str) -> StructType:
+def check_made(target: str, noted: Mapping[str, Any], keys: Sequence[str], keep: bool) -> None:
+    """Raise ValueError if the target was made with another key, or another way to delete."""
+    if noted["keys"] != list(keys):
+        raise ValueError(
+            f"{target} has the key {', '.join(noted['keys'])}, and the changes have {', '.join(keys)}: pass its keys, "
+            "or name another target"
+        )
+    if noted["deletes"] != ("keep" if keep else "remove"):
+        raise ValueError(
+            f'{target} was made with deletes="{noted["deletes"]}": continue with it, or name another target'
+        )
+
+
+def visible(schema: StructType, *, keep: bool) -> list[str]:
+    """The columns of a merged table that its readers see; with ``keep`` also `_deleted_`."""
+    hidden = {MEMORY, TOPIC} if keep else {MEMORY, TOPIC, DELETED}
+    return [name for name in schema.names if name not in hidden]
+
+
+def check_names(table: ChangedTable, is_case_sensitive: bool) -> None:
+    """Raise ValueError if a column has a name for sparkwire's own columns, or differs from another only in case."""
+    for name in table.columns:
+        if len(name) > 2 and name.startswith("_") and name.endswith("_"):
+            raise ValueError(
+                f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's columns: rename it "
+                "in the changes (withColumnRenamed), or read the table through a view with another name"
+            )
+    seen: dict[str, str] = {}
+    for name in table.columns if not is_case_sensitive else ():
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(
+                f"Spark takes the columns {other} and {name} for one: set spark.sql.caseSensitive, or rename one in the changes"
+            )
+
+
+def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: bool) -> StructType:
     """The combined columns. Raises ValueError if they cannot be combined."""
-    for name in (ORDER, TIME):
+    for name in (ORDER, TIME, DELETED, MEMORY):
         if name not in stored.names:
             raise ValueError(f"{target} is not a table of merge, because it has no column {name}: name another target")
-    for name in keys:
-        if name not in stored.names:
-            raise ValueError(f"{target} does not have the key column {name}: name another target, or pass its keys")
-    if (DELETED in stored.names) != (DELETED in new.names):
-        now = "keep" if DELETED in stored.names else "remove"
-        raise ValueError(f'{target} was made with deletes="{now}": continue with it, or name another target')
+    own = {name.lower(): name for name in stored.names}
+    for name in new.names if not is_case_sensitive else ():
+        if own.get(name.lower(), name) != name:
+            raise ValueError(
+                f"{target} has the column {own[name.lower()]}, and the changes have {name}: rename it in the changes"
+            )
     fields = []
     for field in stored:
         type = field.dataType
@@ -97,7 +143,7 @@ def _as_decimal(type: DataType) -> DecimalType | None:
 
 def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
     """The changes with the columns and types of the merged table."""
-    own = [field for field in schema if field.name not in (ORDER, TIME, DELETED)]
+    own = [field for field in schema if field.name not in _OWN]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]
     out = changes.select(*map(quoted, columns), *(_cast(field, table) for field in own))
     return out, ChangedTable([field.name for field in own], table.keys, out.schema)

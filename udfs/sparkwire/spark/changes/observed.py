@@ -1,10 +1,10 @@
-"""Compute an aggregate of rows in the job that stores the rows."""
+"""Compute aggregates of rows in the job that stores the rows."""
 
 from __future__ import annotations
 
 import logging
 from threading import Thread
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame, Observation
@@ -13,27 +13,59 @@ _PATIENCE: Final = 10  # [s] for a metric after its job
 _log = logging.getLogger("sparkwire")
 
 
-def stored_with(rows: DataFrame, aggregate: Column) -> tuple[DataFrame, Any]:
-    """Store the rows on the workers, so that every read returns the same ones, and compute an aggregate of them.
+class Observed(NamedTuple):
+    """An aggregate that Spark computes while it reads the rows."""
 
-    If a worker is lost, a query over the stored rows fails. A task may run twice, and then its rows count twice in the aggregate.
-    """
-    observation = Observation()
+    rows: DataFrame
+    """read these"""
+    aggregate: Column
+    observation: Observation
+
+    @classmethod
+    def of(cls, rows: DataFrame, aggregate: Column) -> Observed:
+        observation = Observation()
+        return cls(rows.observe(observation, aggregate.alias("aggregate")), aggregate, observation)
+
+    def result(self, rows: DataFrame) -> Any:
+        """The aggregate, after the job. If Spark does not report it, it is computed from ``rows``."""
+        metrics = _metrics(self.observation)
+        return metrics["aggregate"] if metrics else rows.agg(self.aggregate).collect()[0][0]
+
+
+def stored(rows: DataFrame) -> DataFrame:
+    """Store the rows on the workers, so that every read returns the same ones. If a worker is lost, a query over them fails."""
     try:
-        stored = rows.observe(observation, aggregate.alias("aggregate")).localCheckpoint()
+        return rows.localCheckpoint()
     except PySparkNotImplementedError as error:
         raise NotImplementedError("merge into a table on Spark Connect needs Spark 4.0 or later") from error
-    metrics = _metrics(observation)
-    return stored, metrics["aggregate"] if metrics else stored.agg(aggregate).collect()[0][0]
+
+
+def stored_with(rows: DataFrame, aggregate: Column) -> tuple[DataFrame, Any]:
+    """Store the rows, see `stored`, and compute an aggregate of them.
+
+    A task may run twice, and then its rows count twice in the aggregate.
+    """
+    observed = Observed.of(rows, aggregate)
+    kept = stored(observed.rows)
+    return kept, observed.result(kept)
 
 
 def _metrics(observation: Observation) -> dict[str, Any]:
     """The metrics; empty if Spark does not report them.
 
-    Spark Connect does not report those of a checkpoint. A busy driver may drop them, and then Spark would wait without an end.
+    Spark Connect does not report those of a checkpoint, and Spark none of rows that its optimizer found to be none. A busy
+    driver may drop them, and then Spark would wait without an end.
     """
     found: list[dict[str, Any]] = []
-    thread = Thread(target=lambda: found.append(observation.get), daemon=True)
+
+    def get() -> None:
+        try:
+            found.append(observation.get)
+        except Exception as error:  # noqa: BLE001 PySpark has no class for it
+            _log.info("Spark has no observed metric: %s", error)
+            found.append({})
+
+    thread = Thread(target=get, daemon=True)
     thread.start()
     thread.join(_PATIENCE)
     if not found:

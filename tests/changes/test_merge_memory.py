@@ -1,0 +1,111 @@
+"""Departures and arrivals of changed keys: which belong together, and what the table has to remember."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sparkwire.changes.merge_memory import settle
+
+SCHEMA = pa.schema(
+    [
+        ("key_0", pa.int32()),
+        ("at", pa.struct([("partition", pa.int32()), ("offset", pa.int64())])),
+        ("c1", pa.string()),
+        ("is_stored", pa.bool_()),
+        ("is_last", pa.bool_()),
+        ("departure", pa.string()),
+        ("arrival", pa.string()),
+        ("arrived", pa.string()),
+        ("missing", pa.list_(pa.string())),
+    ]
+)
+
+
+def row(key: int | None, at: tuple[int, int], c1: str | None = None, **more: Any) -> dict[str, Any]:
+    own: dict[str, Any] = dict.fromkeys(("departure", "arrival", "arrived"))
+    own |= {"is_stored": False, "is_last": False, "missing": []}
+    return {"key_0": key, "at": dict(zip(("partition", "offset"), at, strict=True)), "c1": c1, **own, **more}
+
+
+def departure(key: int | None, at: tuple[int, int], c1: str | None, event: str = "E", **more: Any) -> dict[str, Any]:
+    return row(key, at, c1, departure=event, **more)
+
+
+def arrival(key: int, at: tuple[int, int], event: str = "E", **more: Any) -> dict[str, Any]:
+    """A row that lacks the value of ``c1``."""
+    return row(key, at, arrival=event, arrived=f"{event}{at}", missing=["w"], is_last=True, **more)
+
+
+def settled(*rows: dict[str, Any], remembers: bool = True) -> list[tuple[Any, ...]]:
+    """(key, entry, event, value, waits, is gone) of each row that the table does not have."""
+    result = settle(pa.Table.from_pylist(list(rows), SCHEMA), ["key_0"], {"w": "c1"}, remembers)
+    names = ("key_0", "entry", "event", "c1", "waits", "is_gone")
+    return sorted((tuple(one[name] for name in names) for one in result.to_pylist()), key=str)
+
+
+def test_a_pair_in_one_merge_leaves_nothing_to_remember() -> None:
+    found = settled(departure(1, (0, 2), "a", is_last=True), arrival(2, (1, 1)))
+    assert found == [(1, None, None, "a", None, False), (2, None, None, "a", None, False)]
+
+
+def test_a_departure_is_remembered_until_its_arrival_comes() -> None:
+    assert settled(departure(1, (0, 2), "a", is_last=True)) == [
+        (1, None, None, "a", None, False),
+        (None, "DEPARTURE", "E", "a", None, False),
+    ]
+    assert settled(departure(None, (0, 2), "a", is_stored=True), arrival(2, (1, 1))) == [
+        (2, None, None, "a", None, False),
+        (None, "DEPARTURE", "E", "a", None, True),
+    ]
+
+
+def test_an_arrival_waits_until_its_departure_comes() -> None:
+    assert settled(arrival(2, (1, 1))) == [
+        (2, None, None, None, ["w"], False),
+        (None, "ARRIVAL", "E", None, None, False),
+    ]
+    entry = row(None, (1, 1), arrival="E", arrived="E(1, 1)", is_stored=True)
+    waiting = row(2, (1, 1), arrived="E(1, 1)", missing=["w"], is_stored=True, is_last=True)
+    assert settled(entry, waiting, departure(1, (0, 2), "a")) == [
+        (2, None, None, "a", None, False),
+        (None, "ARRIVAL", "E", None, None, True),
+    ]
+
+
+def test_a_stored_row_that_learns_nothing_is_not_written() -> None:
+    entry = row(None, (1, 1), arrival="E", arrived="E(1, 1)", is_stored=True)
+    waiting = row(2, (1, 1), arrived="E(1, 1)", missing=["w"], is_stored=True, is_last=True)
+    assert settled(entry, waiting, departure(None, (5, 2), "z", "F", is_stored=True)) == []
+
+
+def test_a_pair_is_remembered_while_a_row_waits_through_it() -> None:
+    """Key 2 came from key 1, whose departure has not come, and became key 3."""
+    found = settled(
+        departure(2, (1, 2), None, "F", arrived="E(1, 1)", missing=["w"], is_last=True),
+        row(2, (1, 1), arrival="E", arrived="E(1, 1)", missing=["w"]),
+        arrival(3, (2, 1), "F"),
+    )
+    assert found == [
+        (2, None, None, None, ["w"], False),
+        (3, None, None, None, ["w"], False),
+        (None, "ARRIVAL", "E", None, None, False),
+        (None, "ARRIVAL", "F", None, None, False),
+        (None, "DEPARTURE", "F", None, ["w"], False),
+    ]
+
+
+def test_the_nth_departure_belongs_to_the_nth_arrival() -> None:
+    stored = departure(None, (0, 2), "a", is_stored=True)
+    assert settled(departure(1, (0, 10), "b"), stored, arrival(2, (1, 1))) == [
+        (2, None, None, "a", None, False),
+        (None, "DEPARTURE", "E", "a", None, True),
+        (None, "DEPARTURE", "E", "b", None, False),
+    ]
+
+
+def test_a_change_in_one_message_is_never_remembered() -> None:
+    """One of its halves is late."""
+    assert settled(arrival(2, (1, 1)), remembers=False) == [(2, None, None, None, None, False)]
+    assert settled(departure(1, (0, 2), "a", is_last=True), remembers=False) == [(1, None, None, "a", None, False)]

@@ -1,0 +1,94 @@
+"""The names of a target: which kind it is, and with ``deletes="remove"`` its table and its view."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from os import PathLike, fspath
+from typing import Final, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.storage import place_of
+from sparkwire.spark.frames import quoted
+
+_NO_TABLE: Final = re.compile(
+    r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|PATH_NOT_FOUND|DELTA_(MISSING_DELTA_TABLE|TABLE_NOT_FOUND|SCHEMA_NOT_SET)"
+    r"|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|DATA_SOURCE_NOT_FOUND"
+)
+_ROWS: Final = "__rows"
+_PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_NAME: Final = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*")
+
+
+class TableName(NamedTuple):
+    """The name of a table in SQL, in parts."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> TableName:
+        """Raises ValueError if the text is not a name."""
+        if not _NAME.fullmatch(text):
+            raise ValueError(
+                f"merge() expected a path, or the name of a table such as catalog.schema.`table 1`, got {text}: put parts of a "
+                "name with other characters in back quotes"
+            )
+        return cls(tuple(match[1].replace("``", "`") if match[1] else match[2] for match in _PART.finditer(text)))
+
+    @property
+    def is_path(self) -> bool:
+        """Whether it is the path of a Delta table. Such a table has no view."""
+        return len(self.parts) == 2 and self.parts[0].lower() == "delta" and "/" in self.parts[1]
+
+    @property
+    def rows(self) -> TableName:
+        """The table under a view of this name."""
+        return TableName((*self.parts[:-1], self.parts[-1] + _ROWS))
+
+    @property
+    def catalog(self) -> str | None:
+        """The first part, if it may be a catalog."""
+        return self.parts[0] if len(self.parts) > 2 else None
+
+    def __str__(self) -> str:
+        return ".".join(map(quoted, self.parts))
+
+    @property
+    def shown(self) -> str:
+        """The name as messages show it."""
+        return ".".join(part if re.fullmatch(r"\w+", part) else quoted(part) for part in self.parts)
+
+
+def target_of(spark: SparkSession, target: str | PathLike[str]) -> TableName | str:
+    """The table that a target names, or the path of its directory.
+
+    A relative path is relative to Python's working directory, which may differ from Spark's.
+    """
+    name = fspath(target)
+    if "`" in name or "/" not in name:
+        return TableName.of(name)
+    has_scheme = ":" in name.partition("/")[0]
+    path = (name if has_scheme else place_of(name).path).rstrip("/")
+    table = TableName(("delta", path))
+    folder = Folder(f"{path}/_delta_log")
+    # Spark has the credentials of object stores.
+    is_delta = bool(folder.names()) if folder.is_local else schema_of(spark, table) is not None
+    return table if is_delta else path
+
+
+def schema_of(spark: SparkSession, name: TableName) -> StructType | None:
+    """The schema of a table or view; None if it does not exist.
+
+    Spark Connect caches that a table does not exist, by the content and the number of the call. The process of each stream
+    numbers its calls from 0. An option makes the call unique. `Catalog.tableExists` has no options.
+    """
+    try:
+        return spark.read.option("sparkwire.call", uuid.uuid4().hex).table(str(name)).schema
+    except PySparkException as error:
+        if _NO_TABLE.search(str(error)):
+            return None
+        raise

@@ -1,0 +1,106 @@
+"""The one statement of a merge: a MERGE of SQL, or the same clauses as a join.
+
+Delta and Iceberg run `Statement.as_merge`. A directory of Parquet has no MERGE, so `Statement.as_join` computes all rows that
+the table has afterwards. Both read the same conditions and assignments.
+
+In all expressions ``t`` is the row of the table, and ``s`` the row of the source, see `merge_rows`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame
+
+from sparkwire.spark.frames import quoted
+
+CHANGED = "_changed_"
+"""a column of the join: whether the row is new, or another than before"""
+
+
+class Clause(NamedTuple):
+    """What happens to a row if a condition holds: new values of its columns, or with None its removal."""
+
+    condition: str
+    assigned: Mapping[str, str] | None
+
+
+class Statement(NamedTuple):
+    """The clauses of a MERGE. Of each group, the first clause whose condition holds counts."""
+
+    source: str
+    """a query of SQL; ``{target}`` in it is the table"""
+    condition: str
+    matched: Sequence[Clause]
+    not_matched: Clause
+    not_matched_by_source: Sequence[Clause]
+
+    def as_merge(self, target: str) -> str:
+        lines = [f"MERGE INTO {target} t USING ({self.source.replace('{target}', target)}) s ON {self.condition}"]
+        lines += [f"WHEN MATCHED AND {clause.condition} THEN {_then(clause)}" for clause in self.matched]
+        columns = ", ".join(map(quoted, self.not_matched.assigned or {}))
+        values = ", ".join((self.not_matched.assigned or {}).values())
+        lines.append(f"WHEN NOT MATCHED AND {self.not_matched.condition} THEN INSERT ({columns}) VALUES ({values})")
+        by_source = self.not_matched_by_source
+        lines += [f"WHEN NOT MATCHED BY SOURCE AND {clause.condition} THEN {_then(clause)}" for clause in by_source]
+        return "\n".join(lines)
+
+    def as_join(self, target: str, columns: Sequence[str]) -> str:
+        """A query for all rows after the MERGE: the columns, and `CHANGED`."""
+        updates, inserts = len(self.matched), len(self.matched) + 1
+        clauses = [*self.matched, self.not_matched, *self.not_matched_by_source]
+        # Which clause counts is computed once for a row, so that an error of a condition occurs whatever the columns need.
+        chosen = (
+            f"CASE WHEN t._present_ AND s._present_ THEN {_first(self.matched, 0)} "
+            f"WHEN s._present_ THEN {_first([self.not_matched], updates)} "
+            f"ELSE {_first(self.not_matched_by_source, inserts)} END"
+        )
+        rows = (
+            f"SELECT struct(t.*) AS t, struct(s.*) AS s, {chosen} AS chosen "
+            f"FROM (SELECT *, TRUE AS _present_ FROM {target}) t "
+            f"FULL OUTER JOIN (SELECT *, TRUE AS _present_ FROM ({self.source.replace('{target}', target)})) s "
+            f"ON {self.condition}"
+        )
+        values = [f"{_value(name, clauses)} AS {quoted(name)}" for name in columns]
+        removed = [str(k) for k, clause in enumerate(clauses) if clause.assigned is None]
+        gone = f" AND NOT coalesce(chosen IN ({', '.join(removed)}), FALSE)" if removed else ""
+        return (
+            f"SELECT {', '.join(values)}, chosen IS NOT NULL AS {CHANGED} FROM ({rows}) "
+            f"WHERE (t._present_ IS NOT NULL OR chosen IS NOT NULL){gone}"
+        )
+
+
+def _then(clause: Clause) -> str:
+    if clause.assigned is None:
+        return "DELETE"
+    return f"UPDATE SET {', '.join(f't.{quoted(name)} = {value}' for name, value in clause.assigned.items())}"
+
+
+def _first(clauses: Sequence[Clause], start: int) -> str:
+    """The number of the first clause whose condition holds."""
+    if not clauses:
+        return "CAST(NULL AS INT)"
+    return f"CASE {' '.join(f'WHEN {clause.condition} THEN {start + k}' for k, clause in enumerate(clauses))} END"
+
+
+def _value(name: str, clauses: Sequence[Clause]) -> str:
+    cases = [
+        f"WHEN chosen = {k} THEN {clause.assigned[name]}"
+        for k, clause in enumerate(clauses)
+        if clause.assigned is not None and name in clause.assigned
+    ]
+    return f"CASE {' '.join(cases)} ELSE t.{quoted(name)} END" if cases else f"t.{quoted(name)}"
+
+
+@contextmanager
+def named_view(df: DataFrame) -> Iterator[str]:
+    """A name for rows in SQL."""
+    name = f"sparkwire_merge_{uuid.uuid4().hex}"
+    df.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        df.sparkSession.catalog.dropTempView(name)
