@@ -20,6 +20,8 @@ from tests.integration.packages import DELTA, run_python
 
 KEYS = IN_SQL // 4
 """of the table: each has four changes"""
+PARTITIONS = 4
+"""of the topic"""
 
 
 def rows() -> list[Row]:
@@ -45,7 +47,7 @@ def typed_changes(spark: SparkSession, changes: int) -> DataFrame:
     """Four changes of each key, the last of which deletes every eighth row; as `sparkwire.changes` gives them."""
     return spark.range(changes).selectExpr(
         f"CASE WHEN id < {KEYS} THEN 'INSERT' WHEN id >= {3 * KEYS} AND id % 8 = 0 THEN 'DELETE' ELSE 'UPDATE' END AS _op_",
-        "id AS _order_",
+        f"named_struct('epoch', 0, 'partition', CAST(id % {KEYS} % {PARTITIONS} AS INT), 'offset', id) AS _order_",
         "timestamp_micros(1714557600000000 + id) AS _time_",
         "'public.orders' AS _table_",
         f"id % {KEYS} AS id",
