@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
 from tests.support import merge_scenarios as scenarios
-from tests.support.change_history import SCHEMA, ChangeHistory, as_table
+from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -150,19 +150,19 @@ class Facts:
         return found
 
     def shuffled(self) -> Any:
-        for batch in cut(shuffled().delivered(), 3):
+        for batch in cut(delivered(shuffled()), 3):
             sparkwire.merge(frame(self.spark, batch), "shop.shuffled")
         return plain(as_table(self.spark.table("shop.shuffled").collect()))
 
     def lacking(self) -> Any:
-        first, second, third = cut(lacking().changes, 3)
+        first, second, third = cut(reported(lacking()), 3)
         for batch in (first, second, first, third):
             sparkwire.merge(frame(self.spark, batch), "shop.kept", deletes="keep")
         return plain(as_table(self.spark.table("shop.kept").where("NOT _deleted_").collect()))
 
     def streamed_twice(self) -> Any:
         """Missing values over two batches, then the whole stream again from its beginning."""
-        for batch in cut(lacking().changes, 2):
+        for batch in cut(reported(lacking()), 2):
             frame(self.spark, batch).coalesce(1).write.mode("append").parquet(f"{self.directory}/changes")
         source = (
             self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{self.directory}/changes")

@@ -275,6 +275,17 @@ CORRUPT: Final = ("s", "DELETE", (9, 0, 0), None, None, None, None, None, 1, "0a
 """a row with an error, which does not count"""
 
 
+def reported(history: ChangeHistory, form: str = MESSAGES, partitions: Sequence[int] = (1,)) -> list[tuple[Any, ...]]:
+    """The messages about a history, in order, as rows of a change table."""
+    return [change_row(message) for message in Log(Random(1), form, partitions).write(history.changes).messages]
+
+
+def delivered(history: ChangeHistory, form: str = MESSAGES, partitions: Sequence[int] = (1,)) -> list[tuple[Any, ...]]:
+    """The messages about a history in random order, some of them twice, and a row with an error."""
+    messages = Log(Random(1), form, partitions).write(history.changes).delivered()
+    return [CORRUPT, *map(change_row, messages)]
+
+
 def as_table(rows: list[Any]) -> dict[Key, Row]:
     """Collected rows of ``current`` as a dictionary. Fails if a key occurs twice."""
     by_name = {(row["shop"], row["id"]): (row["n"], row["note"], _plain(row["page"])) for row in rows}

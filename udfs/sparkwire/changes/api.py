@@ -199,8 +199,8 @@ def current(
     ------
     ValueError
         if the key is unknown, or ``changes`` is a stream or lacks the columns of `sparkwire.changes`. Also if ``as_of`` is no
-        time, or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes of a key
-        have no common order: they are of one epoch, and in two partitions, topics or logs.
+        time, or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes
+        of a key have no common order: they are of one epoch, and in two partitions, topics or logs.
 
     Examples
     --------

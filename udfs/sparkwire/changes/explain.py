@@ -71,7 +71,7 @@ class _Message:
         self.data, self.system = data, system
         [self.operation] = Fields(system, pa.array([data], pa.binary())).texts("op").to_pylist()
         self.is_left_out = system.operations.get(self.operation, "") is None
-        self.roles = {path: role for role, path in reversed(system.fields.items())}
+        self.roles = {path: role for role, path in reversed(list(system.fields.items()))}
         parts = [path.split(".") for path in system.fields.values()]
         self.opened = {".".join(path[:k]) for path in parts for k in range(1, len(path))}
         """the members with members that have roles"""
