@@ -72,7 +72,7 @@ def main() -> None:
         spark = session()
         for compiler in compilers:
             if compiler.wait():
-                sys.exit("A kernel cannot be compiled: `python -m sparkwire doctor` reports why.")
+                sys.exit(f"Exit code {compiler.returncode} of the process above: a kernel cannot be compiled.")
     names: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for number, program in enumerate(programs(), 1):

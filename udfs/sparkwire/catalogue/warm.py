@@ -111,9 +111,9 @@ def _drain(batches: Iterable[pa.RecordBatch]) -> None:
 def _write_files() -> None:
     """Write the records of an example log, which also cuts them into segments."""
     rows = list(_log("debezium/shop.app.customers-0"))
-    for numbered in ("keep", "assign"):
+    for options in ({"compression": "zstd"}, {"offsets": "assign"}):
         with tempfile.TemporaryDirectory() as folder:
-            write = write_log.write_of({"path": folder, "offsets": numbered}, rows[0].schema, False)
+            write = write_log.write_of({"path": folder, **options}, rows[0].schema, False)
             write_log.begin(write, "warm")
             write_log.commit(write, "warm", write_log.write_rows(write, rows, "warm", "0", 0))
 
