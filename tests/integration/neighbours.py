@@ -47,6 +47,8 @@ MERGE = """
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # For a log with a few commits; by default, each access to a table runs 50 tasks.
+    "spark.databricks.delta.snapshotPartitions": "1",
 }
 _ICEBERG = {
     "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
