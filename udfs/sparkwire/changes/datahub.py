@@ -34,12 +34,6 @@ def _declared(text: str) -> Mapping[str, Type]:
     return {column["name"]: _TYPES.get(str(column.get("type")), OTHER_TYPE) for column in columns}
 
 
-def declared_words(text: str) -> dict[str, str]:
-    """The names and types of columns as a message declares them."""
-    columns = [item for item in json.loads(text) if isinstance(item, dict) and isinstance(item.get("name"), str)]
-    return {column["name"]: column["type"] if str(column.get("type")) in _TYPES else "STRING" for column in columns}
-
-
 def _sequence(fields: Fields) -> pa.Array:
     return numbers(fields.texts("sequence"))
 

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
-from sparkwire.changes.datahub import DATAHUB, declared_words
 from sparkwire.changes.debezium import topic_name, wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import key_lists, of_table
@@ -30,8 +29,7 @@ from sparkwire.debezium.layout import WITHOUT_ROWS
 from sparkwire.debezium.table_columns import all_columns, columns_text, names_of
 from sparkwire.debezium.table_columns import of_table as of_debezium_table
 from sparkwire.json import values
-from sparkwire.json.mysql_types import of_sql
-from sparkwire.json.types import widest
+from sparkwire.json.types import Type, widest
 from sparkwire.kernels import Bools, Ints
 
 _TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE = "table", "columns", "keys", "topic", "advice"
@@ -87,9 +85,13 @@ def _combined(types: list[str], format: str) -> str:
     """The narrowest type that holds the values of all of them."""
     if len(set(types)) == 1:
         return types[0]
-    if format == DATAHUB.name:
-        return "STRING"
-    return sql_name(widest(of_sql(type).arrow for type in types)).replace(" ", "")
+    type_of = SYSTEMS[format].type_of
+    return sql_name(widest(type_of(type).arrow for type in types)).replace(" ", "")
+
+
+def _text_of(type: Type) -> str:
+    """The text of a type, as the user would write it."""
+    return sql_name(type.arrow).replace(" ", "") if type.kind == "text" else str(type)
 
 
 def _topics(facts: list[tuple[str, bool | None]], table: Table | None) -> dict[str, str]:
@@ -143,10 +145,7 @@ def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, 
     types = fields.value("types").at(rows)
     distinct = values.distinct(types, system.types_kind)
     for text in values.texts(types.at(distinct.rows)).to_pylist():
-        if system.name == DATAHUB.name:
-            yield declared_words(text)
-        else:
-            yield {name: sql_name(type.arrow).replace(" ", "") for name, type in system.declared_types(text).items()}
+        yield {name: _text_of(type) for name, type in system.declared_types(text).items()}
 
 
 def survey_debezium(
