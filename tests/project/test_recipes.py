@@ -25,7 +25,7 @@ ADDED = {
     ),
     "Add a format": ("pulse_sensor", "pulse", 258),
 }
-WITHOUT_FUNCTION = ["Add a codec"]
+WITHOUT_FUNCTION = ["Add a codec", "Add a capture system"]
 NAMED_ONLY = """
 import sys, pyarrow as pa
 from sparkwire import FUNCTIONS
@@ -54,7 +54,7 @@ print(FUNCTIONS[name].decode(pa.array([SAMPLES[sample]]))[0].as_py())
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package, its tests and tools, with every recipe applied."""
     tree = tmp_path_factory.mktemp("recipes") / "tree"
-    for folder in ("udfs", "tests", "tools"):
+    for folder in ("udfs", "tests", "tools", "docs"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "integration"))
     shutil.copy(ROOT / "pyproject.toml", tree)
     for _, diff in RECIPES:
@@ -81,6 +81,14 @@ def run(tree: Path, *arguments: str) -> str:
 
 def test_every_recipe_is_tested() -> None:
     assert sorted(title for title, _ in RECIPES) == sorted([*ADDED, *WITHOUT_FUNCTION])
+
+
+def test_a_capture_system_changes_no_other_one() -> None:
+    """At most five files with the page; of those that exist, only the list of declarations and a page."""
+    files = re.findall(r"^--- (\S+)\n\+\+\+ b/(\S+)$", dict(RECIPES)["Add a capture system"], re.MULTILINE)
+    assert len(files) < 5
+    changed = [name for old, name in files if old != "/dev/null"]
+    assert changed == ["docs/changes.md", "udfs/sparkwire/changes/declarations.py"]
 
 
 @pytest.mark.parametrize("title", ADDED)
