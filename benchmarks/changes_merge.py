@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pyspark.sql.functions as F
@@ -18,35 +18,32 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from benchmarks.timing import interleave
-from sparkwire.spark.changes import merge_table
-from sparkwire.spark.changes.merge_log import NewestCommit
+from sparkwire.spark.changes import merge, merge_table
 from tests.integration.merge_table import DELTA
 
 CHANGES, KEYS, ROUNDS = 100_000, 250_000, 5
 NEWEST = "SELECT id, newest.* FROM (SELECT id, max_by(row, _order_) AS newest FROM batch GROUP BY id)"
-MERGE = """
-    MERGE INTO {target} t USING ({newest}) s ON t.id = s.id
+FORGETS = f"""
+    MERGE INTO forgets t USING ({NEWEST}) s ON t.id = s.id
     WHEN MATCHED AND s._op_ = 'DELETE' THEN DELETE
     WHEN MATCHED AND s._order_ > t._order_ THEN
          UPDATE SET name = s.name, amount = s.amount, _order_ = s._order_, _time_ = s._time_
     WHEN NOT MATCHED AND s._op_ <> 'DELETE'
          THEN INSERT (id, name, amount, _order_, _time_) VALUES (s.id, s.name, s.amount, s._order_, s._time_)
 """
-BY_HAND = (MERGE.format(target="by_hand", newest=NEWEST),)
-WITH_DELETES = (
-    f"INSERT INTO gone SELECT id, _order_ FROM ({NEWEST}) WHERE _op_ = 'DELETE'",
-    MERGE.format(
-        target="with_deletes",
-        newest=f"SELECT n.* FROM ({NEWEST}) n LEFT ANTI JOIN gone g ON g.id = n.id AND g._order_ > n._order_",
-    ),
-)
+KEEPS = f"""
+    MERGE INTO keeps t USING ({NEWEST}) s ON t.id = s.id
+    WHEN MATCHED AND s._order_ > t._order_ AND s._op_ = 'DELETE' THEN
+         UPDATE SET _deleted_ = TRUE, _order_ = s._order_, _time_ = s._time_
+    WHEN MATCHED AND s._order_ > t._order_ THEN
+         UPDATE SET name = s.name, amount = s.amount, _order_ = s._order_, _time_ = s._time_, _deleted_ = FALSE
+    WHEN NOT MATCHED THEN INSERT (id, name, amount, _order_, _time_, _deleted_)
+         VALUES (s.id, s.name, s.amount, s._order_, s._time_, s._op_ = 'DELETE')
+"""
 """so that a late change does not bring a deleted row back"""
 STEPS = (
-    (merge_table, "_stored", "the last rows and their facts, computed and kept"),
-    (NewestCommit, "of", "the greatest stored delete, from the log, at the same time"),
-    (merge_table, "size_of", "the size of the table, from the log, at the same time"),
-    (merge_table, "_remember", "deletes stored, beside the MERGE"),
-    (merge_table, "_run", "the MERGE"),
+    (merge, "stored_with", "the last rows and their facts, computed and kept"),
+    (merge_table.TableTarget, "run", "the MERGE"),
 )
 """functions of ours, and what they do"""
 
@@ -55,7 +52,7 @@ def batch(spark: SparkSession, first: int, count: int) -> DataFrame:
     """Changes from an order on, of keys all over the table."""
     return spark.range(first, first + count).selectExpr(
         f"CASE WHEN id < {KEYS} THEN 'INSERT' WHEN id % 50 = 0 THEN 'DELETE' ELSE 'UPDATE' END AS _op_",
-        "id AS _order_",
+        "named_struct('epoch', 0, 'partition', 0, 'offset', id) AS _order_",
         "timestamp_micros(1714557600000000 + id) AS _time_",
         "'public.orders' AS _table_",
         f"id * 7919 % {KEYS} AS id",
@@ -76,14 +73,13 @@ def batches(spark: SparkSession, run: Callable[[DataFrame], object]) -> Callable
     return next_one
 
 
-def run(spark: SparkSession, statements: Sequence[str]) -> Callable[[DataFrame], object]:
-    def merge(changes: DataFrame) -> None:
+def run(spark: SparkSession, statement: str) -> Callable[[DataFrame], object]:
+    def merge_batch(changes: DataFrame) -> None:
         row = F.struct("_op_", "name", "amount", "_order_", "_time_").alias("row")
         changes.select("id", "_order_", row).createOrReplaceTempView("batch")
-        for statement in statements:
-            spark.sql(statement)
+        spark.sql(statement)
 
-    return merge
+    return merge_batch
 
 
 class Steps:
@@ -117,14 +113,15 @@ def main() -> None:
         for name, value in (DELTA | settings).items():
             builder = builder.config(name, value)
         spark = builder.getOrCreate()
-        for name in ("ours", "by_hand", "with_deletes"):
-            sparkwire.merge(batch(spark, 0, KEYS), name, "id")
-        spark.sql("CREATE TABLE gone (id BIGINT, _order_ BIGINT) USING delta")
+        first = batch(spark, 0, KEYS)
+        sparkwire.merge(first, "ours", "id")
+        for name in ("forgets", "keeps"):
+            first.drop("_op_", "_table_").withColumn("_deleted_", F.lit(False)).writeTo(name).using("delta").create()
         steps = Steps()
         contenders = {
             "ours": batches(spark, steps.merge),
-            "a MERGE by hand": batches(spark, run(spark, BY_HAND)),
-            "by hand, and deletes kept in a table": batches(spark, run(spark, WITH_DELETES)),
+            "a MERGE by hand that keeps deletes": batches(spark, run(spark, KEEPS)),
+            "one that forgets them": batches(spark, run(spark, FORGETS)),
         }
         times = {name: timing.samples for name, timing in interleave(contenders, rounds=ROUNDS, warm=1).items()}
         timed = steps.merges[2::2]  # the first, and one before each that counts, are not

@@ -15,7 +15,7 @@ from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.storage import place_of
 from sparkwire.spark.frames import quoted
 
-_NO_TABLE: Final = re.compile(
+NO_TABLE: Final = re.compile(
     r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|PATH_NOT_FOUND|DELTA_(MISSING_DELTA_TABLE|TABLE_NOT_FOUND|SCHEMA_NOT_SET)"
     r"|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|DATA_SOURCE_NOT_FOUND"
 )
@@ -89,6 +89,6 @@ def schema_of(spark: SparkSession, name: TableName) -> StructType | None:
     try:
         return spark.read.option("sparkwire.call", uuid.uuid4().hex).table(str(name)).schema
     except PySparkException as error:
-        if _NO_TABLE.search(str(error)):
+        if NO_TABLE.search(str(error)):
             return None
         raise

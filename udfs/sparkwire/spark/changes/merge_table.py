@@ -21,9 +21,10 @@ from sparkwire.changes.columns import DELETED
 from sparkwire.changes.merge_memory import MEMORY
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_names import TableName, schema_of
+from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
 from sparkwire.spark.changes.merge_statement import Statement
 from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema, visible
+from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
 
 _NOTED: Final = "sparkwire.merge"
@@ -77,7 +78,9 @@ class TableTarget:
             self.provider = self._provider()
             self.is_delta = self.provider == "delta"
             return self.schema
-        properties = _properties(self.spark, self.rows)
+        properties = properties_of(self.spark, self.rows) or {}
+        if _VIEW in properties:
+            raise self._made_otherwise()
         if _NOTED not in properties:
             raise ValueError(f"{self.rows.shown} is not a table of merge: name another target")
         self.is_delta = "delta.minReaderVersion" in properties
@@ -89,23 +92,25 @@ class TableTarget:
     def _check_free(self) -> None:
         """Raise ValueError if the target has no table, but something else has its name, or its table is gone."""
         other = self.given.rows if self.keep and not self.given.is_path else self.given
-        if schema_of(self.spark, other) is None:
+        properties = properties_of(self.spark, other)
+        if properties is None:
             return
-        properties = _properties(self.spark, other)
         if self.keep:
             if _NOTED in properties:
-                raise ValueError(
-                    f'{self.name} was made with deletes="remove": continue with it, or name another target'
-                )
+                raise self._made_otherwise()
         elif _VIEW in properties:
             raise ValueError(
                 f"the table {self.rows.shown} is gone, and its view {self.name} is there: restore the table, or drop the view "
                 "and read the changes from their beginning"
             )
         elif _NOTED in properties:
-            raise ValueError(f'{self.name} was made with deletes="keep": continue with it, or name another target')
+            raise self._made_otherwise()
         else:
             raise ValueError(f"{self.name} exists, and is not a table of merge: name another target")
+
+    def _made_otherwise(self) -> ValueError:
+        made = "remove" if self.keep else "keep"
+        return ValueError(f'{self.name} was made with deletes="{made}": continue with it, or name another target')
 
     def _provider(self) -> str:
         """The provider of a new table, from its catalog. Raises ValueError if the catalog has no tables with MERGE."""
@@ -118,8 +123,9 @@ class TableTarget:
                 if provider in implementation:
                     return provider
         raise ValueError(
-            f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: create it there, or name a "
-            "directory, which has a / in its name, for Parquet"
+            f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
+            f"{connector_advice(self.spark.version)} (docs/changes.md), or name a directory, which has a / in its name, for "
+            "Parquet"
         )
 
     @contextmanager
@@ -201,8 +207,14 @@ class TableTarget:
         return int(told[0]["num_affected_rows"]) if told and "num_affected_rows" in told[0] else None
 
 
-def _properties(spark: SparkSession, name: TableName) -> dict[str, str]:
-    return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+def properties_of(spark: SparkSession, name: TableName) -> dict[str, str] | None:
+    """The properties of a table or view; None if it does not exist. A view may exist without its table."""
+    try:
+        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+    except PySparkException as error:
+        if NO_TABLE.search(str(error)):
+            return None
+        raise
 
 
 def merged_table(spark: SparkSession, name: TableName) -> DataFrame:
@@ -210,6 +222,6 @@ def merged_table(spark: SparkSession, name: TableName) -> DataFrame:
     rows = spark.table(str(name))
     if MEMORY not in rows.columns:
         return rows
-    keep = json.loads(_properties(spark, name).get(_NOTED, "{}")).get("deletes") == "keep"
+    keep = json.loads((properties_of(spark, name) or {}).get(_NOTED, "{}")).get("deletes") == "keep"
     rows = rows.where(f"{MEMORY}.entry IS NULL" if keep else f"NOT {DELETED}")
     return rows.select(*map(quoted, visible(rows.schema, keep=keep)))
