@@ -1,9 +1,22 @@
 """Change data of every capture system in one kind of table: its columns, its orders, and the decoders that fill it.
 
-    events of Databus      `databus_changes`   ┐
-    messages of DataHub    `datahub_changes`   ├→ `change_columns` → `sparkwire.current`, `sparkwire.merge`
-    messages of Debezium   `debezium_changes`  ┘
+    events of Databus        `databus`                                  ┐
+    messages of Debezium     `debezium` → `TableRows` → `change_batch`  ├→ `sparkwire.current`, `sparkwire.merge`
+    messages in other JSON   `System` → `read_messages` ↗               ┘
 
 A row is one change of one table row, or a TRUNCATE of the whole table. `_order_` orders the changes of a key. So the result does
-not depend on the order in which changes arrive, or on duplicates.
+not depend on the order in which changes arrive, or on duplicates. Each message is a right row, a row with an error, or one of the
+few that are left out by name.
+
+Read the modules in this order:
+
+    columns, batches, orders         the change table
+    records                          the input: columns of Kafka records, and what the caller says of them
+    systems, canal, maxwell, ...     a capture system as a declaration; `declarations` lists all
+    read_messages, debezium          the rows in messages
+    table_rows                       typed rows, keys, orders and errors: the part that all systems share
+    foreign                          which system a message is of
+    survey, formats                  what a batch says of itself; the decoder of a format
+    explain, listing                 messages for a person
+    merge_versions                   versions of a merged table in a directory
 """
