@@ -287,7 +287,7 @@ def merge(
     Warns
     -----
     UserWarning
-        if all keys of a batch are late, and the batch is no repetition: the topic may have been made anew.
+        if all keys of a batch are late, and the batch is no repetition: perhaps somebody created the topic again.
 
     Examples
     --------

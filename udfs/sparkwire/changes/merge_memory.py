@@ -48,14 +48,14 @@ def settle(rows: pa.Table, keys: Sequence[str], values: Mapping[str, str], remem
     values
         the columns of values, by the name of the table's column
     remembers
-        whether departures and arrivals are messages of their own; else both are always in the same batch
+        whether departures and arrivals are separate messages; else both are always in the same batch
 
     Returns
     -------
     pa.Table
-        The rows that differ from those of the table, without ``is_last``, ``departure`` and ``missing``, and with ``entry``
-        (DEPARTURE, ARRIVAL, or NULL for the row of a key), ``event``, ``waits ARRAY<STRING>``, and ``is_gone``: whether the
-        table has to forget an entry. ``arrived`` stays for rows that wait, and for an ARRIVAL.
+        The rows that differ from those of the table, without ``is_last``, ``departure`` and ``missing``. New columns are
+        ``event``, ``waits ARRAY<STRING>`` and two others. ``entry`` is DEPARTURE, ARRIVAL, or NULL for the row of a key.
+        ``is_gone`` shows whether the table has to forget an entry. ``arrived`` stays for rows that wait, and for an ARRIVAL.
     """
     return _Rows(rows, keys, values, remembers).settled()
 

@@ -42,9 +42,9 @@ _CONFLICT: Final = re.compile(
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)(?: SQLSTATE: \w+)?(?:\n|$)")
 _LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
 _ATTEMPTS: Final = 3
-_MADE_ANEW: Final = (
-    "all %d keys of %s are late: the table has later changes of each of them, and none of the batch's. If the topic was made "
-    "anew, or the database restored, pass a greater epoch to sparkwire.changes"
+_CREATED_AGAIN: Final = (
+    "all %d keys of %s are late: the table has later changes of each of them, and none of the batch's. If somebody "
+    "created the topic again, or restored the database, pass a greater epoch to sparkwire.changes"
 )
 _log = logging.getLogger("sparkwire")
 
@@ -142,7 +142,7 @@ class Merge(NamedTuple):
                 lateness = spark.sql(query).collect()[0]
         late = keys - (changed or 0) if lateness is None else lateness["late"]
         if lateness and keys and (late, lateness["repeated"]) == (keys, 0) and lateness["recent"]:
-            text = _MADE_ANEW % (keys, self.shown)
+            text = _CREATED_AGAIN % (keys, self.shown)
             _log.warning("%s", text)
             warnings.warn(text, stacklevel=5)
         if changed is None and not clauses.is_exact:

@@ -33,9 +33,13 @@ def with_history(
 ) -> tuple[DataFrame, int | None]:
     """Replace the rows (`last_rows`) that lack values by whole ones, and add what the table has to remember and to forget.
 
-    ``target`` is the table, and ``truncate`` the order of the batch's last TRUNCATE or "", as SQL. New columns: ``is_read``,
-    whether the row was computed from the table; ``read_at``, the order of the table's row then; and ``is_gone``, whether the
-    table has to forget the entry. The second result is the table's `DIGEST`.
+    ``target`` is the table, and ``truncate`` the order of the batch's last TRUNCATE or "", as SQL. New columns:
+
+    - ``is_read``: whether the row comes from the table, too;
+    - ``read_at``: the order of the table's row then;
+    - ``is_gone``: whether the table has to forget the entry.
+
+    The second result is the table's `DIGEST`.
     """
     spark = rows.sparkSession
     digest = spark.sql(f"SELECT {DIGEST} FROM {remembered(target)}").collect()[0][0]
@@ -109,7 +113,7 @@ def _stored_steps(stored: DataFrame, table: ChangedTable) -> DataFrame:
 
 
 def _told(steps: DataFrame, table: ChangedTable, has_topic: bool, truncate: str) -> DataFrame:
-    """What the rows of each key tell: for its last row, and for each change of a key, the values up to it.
+    """What the rows of each key show: for its last row, and for each change of a key, the values up to it.
 
     A value does not outlive its row. ``arrived`` identifies the arrival with which the row began, and ``missing`` names the
     columns whose values came with it. A message that the connector repeated is no further change of the key: the old key is
@@ -171,7 +175,7 @@ def _lacks(name: str) -> str:
 
 
 def _value(place: str, is_known: str) -> str:
-    """A value and its text if it does not fit. The query fails if the steps of the key do not tell which value it is."""
+    """A value and its text if it does not fit. The query fails if the steps of the key do not show which value it is."""
     unclear = f"split IS NOT NULL AND NOT ({is_known} AND ({place}.n = n OR {place}.n > split.n))"
     return (
         f"CASE WHEN {unclear} THEN raise_error(split.error) "

@@ -9,8 +9,8 @@
 | ``kept`` | the columns whose value is not in the batch: those of the table stay |
 | ``memory`` | what the table has to remember, see `sparkwire.changes.merge_memory` |
 
-Facts about the batch are one aggregate over these rows, as one JSON text, because Spark returns some types of observed metrics
-only as Java objects. Orders and keys are texts in it, which `literal` makes literals of SQL.
+Facts about the batch are one aggregate over these rows, as one JSON text. Spark returns some types of observed metrics only
+as Java objects. Orders and keys are texts in it, which `literal` makes literals of SQL.
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 def last_rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last row of each key, and of the TRUNCATEs. One sort serves all columns.
 
-    Beside the columns above: ``lacks``, whether values have to be looked up in earlier rows of the batch or under another key;
-    ``moves``, whether the key changed; and for the facts ``least_table``, ``greatest_table`` and ``split``, the error if
-    the rows of the key cannot be compared.
+    It has the columns above and some more:
+
+    - ``lacks``: whether earlier rows of the batch, or another key, may have values of the row;
+    - ``moves``: whether the key changed;
+    - for the facts ``least_table``, ``greatest_table`` and ``split``, the error if the rows of the key are not comparable.
     """
     order, keys = table.order, [*table.key_names(), "is_truncate"]
     by_key = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(f'{name} DESC' for name in order.sequence)}"

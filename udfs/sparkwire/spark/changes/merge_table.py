@@ -202,7 +202,7 @@ class TableTarget:
             ) from error
 
     def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
-        """Run the MERGE. Returns the number of changed rows; None if the table's format does not tell it."""
+        """Run the MERGE. Returns the number of changed rows; None if the table's format does not report it."""
         told = spark.sql(statement.as_merge(relation)).collect()
         return int(told[0]["num_affected_rows"]) if told and "num_affected_rows" in told[0] else None
 
