@@ -227,6 +227,13 @@ def test_orders_of_two_partitions_are_an_error_and_nothing_is_written(spark: Spa
         sparkwire.merge(simple(spark, ("TRUNCATE", (1, 1, 5), None, None)), target, "id")
 
 
+def test_a_truncate_that_names_a_key_is_no_row_of_it(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    for rows in ([("INSERT", 1, 1, 1)], [("TRUNCATE", 2, 1, None), ("TRUNCATE", 3, 2, None)], [("INSERT", 4, 1, 4)]):
+        sparkwire.merge(simple(spark, *rows), target, "id")
+    assert values(spark, target) == [(1, 4)]
+
+
 def test_orders_of_two_topics_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     target, topic = tmp_path / "table", {"sparkwire.topic": "topic"}
 

@@ -76,8 +76,11 @@ def last_rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     newest = (
         f"CASE WHEN has_values THEN named_struct({', '.join(f'{sql_string(name)}, {name}' for name in values)}) END"
     )
+    # The changes of a TRUNCATE have no key, whatever their columns say.
+    own_keys = {name: F.expr(f"if(is_truncate, NULL, {name})") for name in table.key_names()}
     last = (
-        steps.repartition(*table.key_names())
+        steps.withColumns(own_keys)
+        .repartition(*table.key_names())
         .selectExpr("*", f"row_number() OVER ({by_key}) AS nth", *order.firsts(until_now))
         .selectExpr("*", f"{split} AS differs")
         .selectExpr(
