@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import in_json
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, Records
-from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
+from sparkwire.changes.survey import Survey, survey_debezium, survey_messages, text_of
 from sparkwire.core.table_names import table_of
 
 OP = {"type": "string", "field": "op"}
@@ -105,3 +106,17 @@ def test_canal_declares_its_columns_and_keys() -> None:
         survey = Survey.of(facts, "canal", table_of("d.t"))
         assert survey.columns == {"id": "BIGINT", "v": "STRING", "w": "DECIMAL(5,2)"}
         assert survey.keys == ("id",)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_declared_types_are_texts_that_the_user_may_write(name: str) -> None:
+    """A column's text in a survey is a type of its system, with the same column in Spark."""
+    declared = {
+        "datahub": '[{"name":"a","type":"LONG"},{"name":"b","type":"DATE"},{"name":"c","type":"BYTES"},{"name":"d","type":"X"}]',
+        "canal": '{"a":"int unsigned","b":"timestamp(6)","c":"varbinary(3)","d":"decimal(10,3)","e":"set(\'x\')","f":"json"}',
+    }
+    system = SYSTEMS[name]
+    assert (system.declared_types is None) == (name not in declared)
+    if system.declared_types is not None:
+        for type in system.declared_types(declared[name]).values():
+            assert system.type_of(text_of(type)).arrow == type.arrow

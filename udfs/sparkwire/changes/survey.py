@@ -89,7 +89,7 @@ def _combined(types: list[str], format: str) -> str:
     return sql_name(widest(type_of(type).arrow for type in types)).replace(" ", "")
 
 
-def _text_of(type: Type) -> str:
+def text_of(type: Type) -> str:
     """The text of a type, as the user would write it."""
     return sql_name(type.arrow).replace(" ", "") if type.kind == "text" else str(type)
 
@@ -145,7 +145,7 @@ def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, 
     types = fields.value("types").at(rows)
     distinct = values.distinct(types, system.types_kind)
     for text in values.texts(types.at(distinct.rows)).to_pylist():
-        yield {name: _text_of(type) for name, type in system.declared_types(text).items()}
+        yield {name: text_of(type) for name, type in system.declared_types(text).items()}
 
 
 def survey_debezium(
