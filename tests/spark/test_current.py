@@ -29,7 +29,7 @@ from tests.support.change_history import (
 )
 
 ORDER = "STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
-LOGS = "STRUCT<epoch: INT, log: STRING, position: BIGINT, sub_position: BIGINT, row: BIGINT>"
+LOGS = "STRUCT<epoch: INT, log: STRING, lsn: STRING, position: BIGINT, sub_position: BIGINT, row: BIGINT>"
 SIMPLE = "_op_ STRING, _order_ {order}, id INT, v STRING"
 FULL = (
     f"_op_ STRING, _order_ {ORDER}, _time_ TIMESTAMP, _before_ STRUCT<id: INT, v: STRING, w: STRING>, "
@@ -166,7 +166,10 @@ def test_topics_and_logs_are_never_compared(spark: SparkSession) -> None:
     ):
         sparkwire.current(of_topic.withMetadata("_order_", {TOPIC: "topic"}), "id").collect()
     logs = simple(
-        spark, ("INSERT", (0, "mysql-bin", 9, 0, 0), 1, "a"), ("UPDATE", (0, "binlog", 1, 0, 0), 1, "b"), order=LOGS
+        spark,
+        ("INSERT", (0, "mysql-bin", None, 9, 0, 0), 1, "a"),
+        ("UPDATE", (0, "binlog", None, 1, 0, 0), 1, "b"),
+        order=LOGS,
     )
     with pytest.raises(
         PySparkException, match=r"are in the logs binlog and mysql-bin of epoch 0, .* greater epoch for the later log"
@@ -183,11 +186,14 @@ def test_only_a_comparison_that_decides_counts(spark: SparkSession) -> None:
     assert values(sparkwire.current(simple(spark, *rows), "id"), "v") == {1: "later", 2: "own partition", 3: "its own"}
     ended = [*rows[:2], ("TRUNCATE", (1, 3, 0), None, None), *rows[3:]]
     assert values(sparkwire.current(simple(spark, *ended), "id"), "v") == {2: "own partition", 3: "its own"}
-    unplaced = (0, None, None, None, None)
+    unplaced = (0, None, None, None, None, None)
     logs = [
-        *(("READ", unplaced, 1, "snapshot"), ("UPDATE", (0, "a", 9, 0, 0), 1, "a")),
-        *(("READ", unplaced, 2, "snapshot"), ("DELETE", (0, "b", 1, 0, 0), 2, None)),
-        *(("INSERT", (0, "b", 9, 0, 0), 3, "b"), ("READ", (1, None, None, None, None), 3, "of the next epoch")),
+        *(("READ", unplaced, 1, "snapshot"), ("UPDATE", (0, "a", None, 9, 0, 0), 1, "a")),
+        *(("READ", unplaced, 2, "snapshot"), ("DELETE", (0, "b", None, 1, 0, 0), 2, None)),
+        *(
+            ("INSERT", (0, "b", None, 9, 0, 0), 3, "b"),
+            ("READ", (1, None, None, None, None, None), 3, "of the next epoch"),
+        ),
         ("READ", unplaced, 4, "snapshot"),
     ]
     expected = {1: "a", 3: "of the next epoch", 4: "snapshot"}
@@ -384,7 +390,7 @@ UNTIL: list[tuple[str, list[Any], list[tuple[Any, list[int]]]]] = [
     ),
     (
         "logs",
-        [(0, None, None, None, None), (0, "a", 5, 0, 0), (0, "a", 6, 0, 0)],
+        [(0, None, None, None, None, None), (0, "a", None, 5, 0, 0), (0, "a", None, 6, 0, 0)],
         [(4, [0]), (5, [0, 1]), ((6, 0), [0, 1, 2]), ({"log": "a", "position": 5}, [0, 1])],
     ),
 ]
@@ -442,7 +448,7 @@ def test_until_takes_only_an_order(spark: SparkSession, source: str, value: Any,
             (10, "a"),
             "until names file, and a change has no file in its _order_: leave file out",
         ),
-        ("logs", [(0, "a", None, None, None)], 10, "until names position, and a change has no position"),
+        ("logs", [(0, "a", None, None, None, None)], 10, "until names position, and a change has no position"),
         (
             "kafka",
             [(0, 1, 3)],
@@ -451,7 +457,7 @@ def test_until_takes_only_an_order(spark: SparkSession, source: str, value: Any,
         ),
         (
             "logs",
-            [(0, "b", 1, 0, 0)],
+            [(0, "b", None, 1, 0, 0)],
             {"log": "a", "position": 5},
             "until is in the log a, and a change is in the log b, which",
         ),

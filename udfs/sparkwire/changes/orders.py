@@ -18,12 +18,15 @@ import pyarrow.compute as pc
 EPOCH: Final = "epoch"
 PARTITION: Final = "partition"
 LOG: Final = "log"
+POSITION: Final = "position"
 SEPARATE: Final = (PARTITION, LOG)
 """parts that separate orders of one epoch"""
 
 NUMBER: Final = pa.struct([("digits", pa.int32()), ("number", pa.string())])
 """An integer of any length, as a STRUCT that sorts like the number."""
 _DIGITS, _NUMBER = (part.name for part in NUMBER)
+_STARTS: Final = ("scn", "offset", POSITION, _NUMBER)
+"""the part of an order with which a number or tuple for ``until`` begins"""
 
 _OF_EPOCH: Final = "%s are in the %s %s and %s of epoch %s, which have no common order: "
 WAYS_OUT: Final = {
@@ -52,7 +55,7 @@ def named_parts(value: Any, names: Sequence[str]) -> dict[str, Any]:
     Parameters
     ----------
     value
-        a Row or mapping by name; a tuple or single value for the parts after epoch, partition and log
+        a Row or mapping by name; a tuple or single value for the parts from ``scn``, ``offset`` or the position on
     names
         the names of the order's parts
 
@@ -67,9 +70,8 @@ def named_parts(value: Any, names: Sequence[str]) -> dict[str, Any]:
     if isinstance(value, Mapping):
         given = dict(value)
     else:
-        later = [name for name in names if name not in (EPOCH, *SEPARATE)]
-        if later[-2:] == [_DIGITS, _NUMBER]:
-            later.remove(_DIGITS)
+        first = next((at for at, name in enumerate(names) if name in _STARTS), 0)
+        later = [name for name in names[first:] if name not in (EPOCH, *SEPARATE)]
         values = list(value) if isinstance(value, tuple | list) else [value]
         if len(values) > len(later):
             raise ValueError(f"current() expected until to be {has}, got {value!r}")

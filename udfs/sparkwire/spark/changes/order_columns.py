@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StructType
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
-from sparkwire.changes.orders import EPOCH, LOG, PARTITION, SEPARATE, incomparable_sentence
+from sparkwire.changes.orders import EPOCH, LOG, PARTITION, POSITION, SEPARATE, incomparable_sentence
 from sparkwire.spark.frames import quoted
 
 
@@ -77,11 +77,17 @@ def _names(order: DataType) -> list[str]:
 
 def _is_before_all(at: str, order: DataType) -> str:
     """Whether an order is that of a snapshot's row without a position. It is before all orders of its epoch, in every log."""
+    nulls = [f"{at}.{quoted(name)} IS NULL" for name in _place_in_log(order)]
+    return f"({' AND '.join(nulls)})" if nulls else ""
+
+
+def _place_in_log(order: DataType) -> list[str]:
+    """The parts of an order from the log to the position in it."""
     names = _names(order)
     if LOG not in names:
-        return ""
-    nulls = (f"{at}.{quoted(name)} IS NULL" for name in names[names.index(LOG) :][:2])
-    return f"({' AND '.join(nulls)})"
+        return []
+    last = names.index(POSITION) if POSITION in names else names.index(LOG)
+    return names[names.index(LOG) : last + 1]
 
 
 class OrderColumns(NamedTuple):
@@ -166,7 +172,8 @@ class OrderColumns(NamedTuple):
         name = self.separate[part]
         if part != LOG:
             return f"NOT {name} <=> first_{name}"
-        before_all = f"{name} IS NULL AND at_{int(name[3:]) + 1} IS NULL"
+        columns = (f"at_{_names(self.type).index(place)}" for place in _place_in_log(self.type))
+        before_all = " AND ".join(f"{column} IS NULL" for column in columns)
         return f"(first_{name} IS NOT NULL AND NOT {name} <=> first_{name} AND NOT ({before_all}))"
 
 
