@@ -94,7 +94,7 @@ def _told(steps: DataFrame, table: ChangedTable) -> DataFrame:
         f"count_if(begins) OVER {now} + count_if(is_end) OVER {before} AS life",
         f"lag(live) OVER ({by_key}) AS was_live",
         f"lead(TRUE) OVER ({by_key}) IS NULL AND {LACKS_VALUES} AS wanted",
-        f"{_split(table)} AS error",
+        f"{epoch_split(table)} AS error",
     )
     arrival = "CASE WHEN arrival IS NOT NULL THEN struct(at, arrival AS event, life) END"
     departure = (
@@ -128,7 +128,7 @@ def _value(name: str, place: str) -> str:
     )
 
 
-def _split(table: ChangedTable) -> str:
+def epoch_split(table: ChangedTable) -> str:
     """The error about the steps of a key in one epoch if they are not comparable, else NULL."""
     order = table.order
     by = ", ".join([*table.key_names(), "is_truncate", *([order.epoch] if order.epoch else [])])

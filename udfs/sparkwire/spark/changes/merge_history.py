@@ -18,7 +18,7 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
 from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, settle
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.history import _split as epoch_split
+from sparkwire.spark.changes.history import epoch_split
 from sparkwire.spark.changes.merge_clauses import DIGEST, remembered
 from sparkwire.spark.changes.merge_order import NO_TOPIC, Place, Places
 from sparkwire.spark.changes.merge_rows import memory
