@@ -76,7 +76,7 @@ def test_the_target_of_a_test(test: str, needs_spark: bool, starts_processes: bo
 
 def test_everyday_tests_exist(request: pytest.FixtureRequest) -> None:
     collected = request.config.stash[COLLECTED]
-    assert unknown(collected) == []
+    assert unknown(list(collected)) == []
     files = {part.partition("::")[0] for part in EVERYDAY.values()}
     assert [file for file in files if not (ROOT / file).is_file()] == []
 
