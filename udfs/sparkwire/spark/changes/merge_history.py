@@ -7,6 +7,7 @@ of the merge checks that the table is still the one that was read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -20,8 +21,8 @@ from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, se
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.history import epoch_split
 from sparkwire.spark.changes.merge_clauses import DIGEST, remembered
-from sparkwire.spark.changes.merge_order import NO_TOPIC, Place, Places
-from sparkwire.spark.changes.merge_rows import memory
+from sparkwire.spark.changes.merge_order import NO_TOPIC, Place, Places, place_type
+from sparkwire.spark.changes.merge_rows import last_truncate, literal, memory
 from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.frames import quoted
 
@@ -42,19 +43,24 @@ def with_history(
     The second result is the table's `DIGEST`.
     """
     spark = rows.sparkSession
-    digest = spark.sql(f"SELECT {DIGEST} FROM {remembered(target)}").collect()[0][0]
     stored, keys = spark.table(target), table.key_names()
+    has_topic = TOPIC in stored.columns
+    digest, text = spark.sql(
+        f"SELECT {DIGEST}, {last_truncate(table.order.type, has_topic)} FROM {remembered(target)}"
+    ).collect()[0]
     again = "lacks OR moves"
     some = rows.where(again).select(*(F.col(name).alias(f"of_{name}") for name in keys))
     same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in keys]
     new = _new_steps(steps, table).join(some, _all(same), "left_semi")
+    if text is not None:
+        new = new.where(_is_after(text, table, has_topic))
     seen = _stored_steps(stored, table)
     is_entry = f"entry IN ({sql_string(DEPARTURE)}, {sql_string(ARRIVAL)})"
     entries = seen.where(is_entry)
     # Rows that wait for a departure may get their values, whether or not the batch has their keys.
     of_keys = seen.where("entry IS NULL").join(some.withColumn("is_read", F.lit(True)), _all(same), "left")
     of_keys = of_keys.where("is_read OR waits IS NOT NULL").select(seen.columns)
-    told = _told(new.unionByName(of_keys), table, TOPIC in stored.columns, truncate)
+    told = _told(new.unionByName(of_keys), table, has_topic, truncate)
     found = _settled(told.unionByName(_as_told(entries, table)), table)
     own = rows.where(f"NOT ({again})").withColumns(
         {"is_read": F.lit(False), "read_at": F.lit(None).cast(rows.schema["at"].dataType), "is_gone": F.lit(False)}
@@ -181,6 +187,13 @@ def _value(place: str, is_known: str) -> str:
         f"CASE WHEN {unclear} THEN raise_error(split.error) "
         f"WHEN {is_known} THEN named_struct('value', {place}.value, 'why', {place}.why) END"
     )
+
+
+def _is_after(truncate: str, table: ChangedTable, has_topic: bool) -> str:
+    """Whether the table's last TRUNCATE (`last_truncate`) does not end a step. It also keeps steps that are not comparable."""
+    place = literal(json.loads(truncate), place_type(table.order.type))
+    own, last = Place("at", "topic"), Place(f"({place}).at", f"({place}).topic")
+    return f"{Places(table.order.type, has_topic).are_apart(own, last)} OR at > {last.at}"
 
 
 def _is_later(table: ChangedTable, has_topic: bool) -> str:

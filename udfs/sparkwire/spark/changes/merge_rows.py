@@ -37,9 +37,9 @@ from pyspark.sql.types import (
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER, TWO_TABLES
-from sparkwire.changes.merge_memory import TRUNCATE
+from sparkwire.changes.merge_memory import MEMORY, TOPIC, TRUNCATE
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_order import place_type
+from sparkwire.spark.changes.merge_order import NO_TOPIC, place_type
 from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.frames import quoted
 
@@ -113,6 +113,13 @@ def memory(**fields: str) -> str:
     types = {field.name: field.dataType.simpleString() for field in MEMORY_TYPE}
     parts = (f"{sql_string(name)}, CAST({fields.get(name, 'NULL')} AS {type})" for name, type in types.items())
     return f"named_struct({', '.join(parts)})"
+
+
+def last_truncate(order: DataType, has_topic: bool) -> str:
+    """An aggregate over the table's rows: the last TRUNCATE as JSON, whose texts `literal` reads."""
+    place = f"struct({ORDER} AS at, {TOPIC if has_topic else NO_TOPIC} AS topic)"
+    last = f"max(CASE WHEN {MEMORY}.entry = {sql_string(TRUNCATE)} THEN {place} END)"
+    return f"to_json({_text(last, place_type(order))}, map('ignoreNullFields', 'false'))"
 
 
 class BatchFacts(NamedTuple):
