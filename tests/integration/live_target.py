@@ -85,8 +85,8 @@ class Target:
         return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1)
 
     def _files(self) -> set[str]:
-        """The files of the table and of its deleted rows."""
-        places = (self.place / name for name in ("table", "table__deleted", "lake"))
+        """The files of the table."""
+        places = (self.place / name for name in ("table", "lake"))
         return {f"{folder}/{name}" for place in places for folder, _, names in os.walk(place) for name in names}
 
 

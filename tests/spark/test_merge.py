@@ -261,7 +261,8 @@ def test_names_of_columns_that_merge_itself_uses(spark: SparkSession, tmp_path: 
     changes, target = simple(spark, ("INSERT", 1, 1, 1)), tmp_path / "table"
     for name in ("_deleted_", "_merge_", "_topic_"):
         with pytest.raises(
-            ValueError, match=f"the table has a column {name}, which merge adds itself: give it another"
+            ValueError,
+            match=f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's",
         ):
             sparkwire.merge(changes.withColumn(name, F.lit(1)), target, "id")
     names = ["part", "offset", "s", "t", "at", "key_0", "c0", "live", "memory", "a.b", "x`y", "_v"]
