@@ -15,7 +15,7 @@ from sparkwire.changes.columns import LIVE
 from sparkwire.changes.databus import DatabusSource, databus_changes, keys_in_schema
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.orders import NUMBER, numbers
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
@@ -72,8 +72,8 @@ def test_datahub(seed: int, name: str) -> None:
     history.run(150)
     blobs = pa.array(history.delivered(), pa.binary())
     table: dict[str, int] = {}
-    decode = decoder("datahub", Plan(table_of(f"h.{name}"), COLUMNS[name], by_source=True, whole_before=True))
-    for row in in_order(decode(Records(blobs)).batch):
+    decode = decoder("datahub", ReadPlan(table_of(f"h.{name}"), COLUMNS[name], by_source=True, whole_before=True))
+    for row in in_order(decode(MessageRecords(blobs)).batch):
         if row["_op_"] == "TRUNCATE":
             table.clear()
             continue
@@ -83,7 +83,7 @@ def test_datahub(seed: int, name: str) -> None:
         if row["_op_"] in LIVE:
             table[key_of(name, row)] = row["v"]
     assert table == {key: row["v"] for key, row in history.tables[name].items()}
-    facts = survey_messages("datahub", Records(blobs), table_of(name))
+    facts = survey_messages("datahub", MessageRecords(blobs), table_of(name))
     assert Survey.of(facts, "datahub", table_of(name)).keys == tuple(KEYS[name])
 
 
@@ -118,9 +118,9 @@ def test_debezium() -> None:
     """Only the key of the old row is used. A change of the key has the old key in ``_before_``, and an event in both rows."""
     headers = pa.array(HEADERS, pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     columns = {"id": "int32", "v": "int32", "big": "string"}
-    plan = Plan(table_of("s.t"), columns, ("id",), placeholder="__debezium_unavailable_value", only_table=True)
+    plan = ReadPlan(table_of("s.t"), columns, ("id",), placeholder="__debezium_unavailable_value", only_table=True)
     values, keys = (pa.array(texts, pa.string()) for texts in (MESSAGES, RECORD_KEYS))
-    records = Records(values, keys, headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
+    records = MessageRecords(values, keys, headers, offsets=pa.array([10, 11, 12, 13, 14, 15]))
     rows = decoder("debezium", plan, with_headers=True)(records).batch.to_pylist()
     assert [row["_op_"] for row in rows] == ["READ", "UPDATE", "DELETE", "DELETE", "INSERT", "TRUNCATE"]
     assert [row["_order_"] for row in rows] == [{"epoch": 0, "partition": 0, "offset": k} for k in range(10, 16)]

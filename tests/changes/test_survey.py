@@ -11,7 +11,7 @@ import pytest
 
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import in_json
-from sparkwire.changes.records import OTHER, OWN, UNKNOWN, Records
+from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages, text_of
 from sparkwire.core.table_names import table_of
 
@@ -28,11 +28,11 @@ def debezium(type: str, value: Any, *, table: str | None = "t", topic: str = "s.
     return {"topic": topic, "key": key, "value": {"schema": schema, "payload": payload}}
 
 
-def records(messages: list[dict[str, Any]]) -> Records:
+def records(messages: list[dict[str, Any]]) -> MessageRecords:
     values, keys = (
         pa.array([None if m[name] is None else json.dumps(m[name]) for m in messages]) for name in ("value", "key")
     )
-    return Records(values, keys, topics=pa.array([m["topic"] for m in messages]))
+    return MessageRecords(values, keys, topics=pa.array([m["topic"] for m in messages]))
 
 
 def surveyed(messages: list[dict[str, Any]], table: str = "t", batches: int = 1) -> Survey:

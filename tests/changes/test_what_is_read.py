@@ -8,8 +8,8 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.decoded import changes_of
-from tests.support.read_cases import OPTIONS, POSITIONS, SECTIONS, Case
 from tests.support.system_messages import TABLE, envelope, numbered, record
+from tests.support.what_is_read import OPTIONS, POSITIONS, SECTIONS, Case
 
 PAGE = (ROOT / "docs" / "what-is-read.md").read_text(encoding="utf-8")
 IN_OTHER_TESTS = {("Converters", "Avro, Confluent's wire format")}

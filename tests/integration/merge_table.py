@@ -27,6 +27,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.changes.api import MergeResult
 from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
 from tests.support import merge_scenarios as scenarios
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
@@ -130,7 +131,7 @@ class Facts:
         log = f"DESCRIBE HISTORY {table}" if self.kind == "delta" else f"SELECT * FROM {table}.snapshots"
         return len(self.spark.sql(log).collect())
 
-    def merge(self, target: str, *rows: Any, deletes: Any = "remove") -> sparkwire.MergeResult:
+    def merge(self, target: str, *rows: Any, deletes: Any = "remove") -> MergeResult:
         return sparkwire.merge(simple(self.spark, *rows), target, "id", deletes=deletes)
 
     # -- rows

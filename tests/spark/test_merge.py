@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.changes.api import MergeResult
 from sparkwire.changes.merge_versions import MergeFolder
 from tests.support.change_history import FORMS, SCHEMA, ChangeHistory, as_table, delivered, reported
 
@@ -175,13 +176,13 @@ def test_the_result_counts_what_happened(spark: SparkSession, tmp_path: Path) ->
     first = simple(spark, ("INSERT", 10, 1, 1), ("UPDATE", 11, 1, 2), ("INSERT", 12, 2, 3), ("DELETE", 13, 9, None))
     broken = simple(spark, ("INSERT", 14, 3, 3)).withColumn("_error_", F.lit("BAD_JSON"))
     both = first.unionByName(broken, allowMissingColumns=True)
-    assert sparkwire.merge(both, target, "id") == sparkwire.MergeResult(rows=4, changed=3, late=0, errors=1)
+    assert sparkwire.merge(both, target, "id") == MergeResult(rows=4, changed=3, late=0, errors=1)
     second = simple(spark, ("UPDATE", 12, 2, 3), ("UPDATE", 9, 1, 0), ("INSERT", 20, 5, 5))
-    assert sparkwire.merge(second, target, "id") == sparkwire.MergeResult(rows=3, changed=1, late=2, errors=0)
+    assert sparkwire.merge(second, target, "id") == MergeResult(rows=3, changed=1, late=2, errors=0)
     third = simple(spark, ("TRUNCATE", 15, None, None), ("UPDATE", 14, 1, 0))
-    assert sparkwire.merge(third, target, "id") == sparkwire.MergeResult(rows=2, changed=2, late=0, errors=0)
+    assert sparkwire.merge(third, target, "id") == MergeResult(rows=2, changed=2, late=0, errors=0)
     assert values(spark, target) == [(5, 5)]
-    assert sparkwire.merge(simple(spark), target, "id") == sparkwire.MergeResult(rows=0, changed=0, late=0, errors=0)
+    assert sparkwire.merge(simple(spark), target, "id") == MergeResult(rows=0, changed=0, late=0, errors=0)
 
 
 def test_a_batch_that_is_late_as_a_whole_warns(
@@ -198,7 +199,7 @@ def test_a_batch_that_is_late_as_a_whole_warns(
         sparkwire.merge(batch, target, "id")  # warnings are errors in the tests
     with pytest.warns(UserWarning, match="all 2 keys of .*table are late: .* pass a greater epoch"):
         result = sparkwire.merge(at("2024-01-03", ("INSERT", 0, 1, 7), ("INSERT", 1, 2, 8)), target, "id")
-    assert result == sparkwire.MergeResult(rows=2, changed=0, late=2, errors=0)
+    assert result == MergeResult(rows=2, changed=0, late=2, errors=0)
     assert "all 2 keys of" in caplog.text
     assert values(spark, target) == [(1, 3), (2, 4)]
     sparkwire.merge(at("2024-01-03", ("INSERT", (1, 0, 0), 1, 7)), target, "id")

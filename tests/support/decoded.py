@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from sparkwire.changes.formats import Decoder, decoder, in_json
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
@@ -38,7 +38,7 @@ def schema_of(records: Sequence[Record], format: str, table: str, **options: Any
 
 
 def _decoder(
-    records: Records,
+    records: MessageRecords,
     format: str,
     table: str,
     *,
@@ -51,7 +51,7 @@ def _decoder(
     source = table_of(table)
     known = _survey(records, format, source)
     own = known.columns if columns is None else dict(columns)
-    plan = Plan(
+    plan = ReadPlan(
         source,
         own,
         _own_keys(known, own) if keys is None else tuple(keys),
@@ -78,12 +78,12 @@ def changes_by_table(records: Sequence[Record], format: str, **options: Any) -> 
     return {table: changes_of(records, format, table, **options) for table in tables}
 
 
-def _given(records: Sequence[Record]) -> Records:
+def _given(records: Sequence[Record]) -> MessageRecords:
     batch = arrow(records)
-    return Records(*(batch[name] for name in ("value", "key", "headers", "topic", "partition", "offset")))
+    return MessageRecords(*(batch[name] for name in ("value", "key", "headers", "topic", "partition", "offset")))
 
 
-def _survey(records: Records, format: str, table: Table | None) -> Survey:
+def _survey(records: MessageRecords, format: str, table: Table | None) -> Survey:
     if format != "debezium":
         return Survey.of(survey_messages(format, records, table), format, table)
     values, keys = in_json(records.values, records.headers), in_json(records.keys, records.headers)

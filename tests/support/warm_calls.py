@@ -25,7 +25,7 @@ from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.catalogue.warm import warm
 from sparkwire.changes.databus import DatabusSource, databus_changes
 from sparkwire.changes.formats import decoder
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
@@ -172,8 +172,8 @@ def changes_of_debezium() -> None:
     records = sparkwire.read(DATA / "debezium" / "shop.app.customers-0").read_all().combine_chunks()
     columns = ("value", "key", "headers")
     values, keys, headers = (records[name].chunk(0) for name in columns)
-    of = Records(values, keys, headers, offsets=records["offset"].chunk(0))
-    plan = Plan(
+    of = MessageRecords(values, keys, headers, offsets=records["offset"].chunk(0))
+    plan = ReadPlan(
         table_of("app.customers"),
         {
             "id": "int32",
@@ -198,8 +198,10 @@ def changes_of_datahub() -> None:
     blobs = pa.array(history.delivered(), pa.binary())
     for name in KEYS:
         columns = {"id": "STRING", "v": "LONG", "b": "BYTES", "d": "DOUBLE", "w": "DATE"}
-        decoder("datahub", Plan(table_of(f"h.{name}"), columns, by_source=True, whole_before=True))(Records(blobs))
-        survey_messages("datahub", Records(blobs), table_of(f"h.{name}"))
+        decoder("datahub", ReadPlan(table_of(f"h.{name}"), columns, by_source=True, whole_before=True))(
+            MessageRecords(blobs)
+        )
+        survey_messages("datahub", MessageRecords(blobs), table_of(f"h.{name}"))
 
 
 @call
@@ -211,10 +213,10 @@ def changes_of_canal_and_maxwell() -> None:
             named = (
                 golden.arrow(records)[column] for column in ("value", "key", "headers", "topic", "partition", "offset")
             )
-            of, table = Records(*named), table_of(name)
+            of, table = MessageRecords(*named), table_of(name)
             survey = Survey.of(survey_messages(system, of, table), system, table)
             if survey.columns:
-                decoder(system, Plan(table, survey.columns, by_source=True, whole_before=True))(of)
+                decoder(system, ReadPlan(table, survey.columns, by_source=True, whole_before=True))(of)
 
 
 @call

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 # Imported at once: the first import of a module in `sparkwire.changes` would replace a function of the same name.
-from sparkwire.changes.api import MergeResult, changes, changes_by_table, current, merge, merged
+from sparkwire.changes.api import changes, changes_by_table, current, merge, merged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sparkwire.catalogue.explanation import Explanation
 
 __all__ = [
-    "FUNCTIONS", "MergeResult", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
+    "FUNCTIONS", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
     "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "registry", "samples",
     "sql_functions",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
 
 AVRO: Final = "AVRO"
@@ -35,7 +36,8 @@ def needing_the_extra(what: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            f"{what} needs {missing.name}, which is not installed: install the extra 'registry' of sparkwire"
+            f"{printable(what)} needs {printable(str(missing.name))}, which is not installed: install the extra 'registry' of "
+            "sparkwire"
         ) from None
 
 

@@ -23,7 +23,7 @@ from sparkwire.avro.typed_values import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.catalogue.file_tables import table_of as rows_of_file
 from sparkwire.changes.formats import decoder, in_json
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
@@ -122,10 +122,10 @@ def decode_debezium() -> None:
     """Decode Debezium's messages as `sparkwire.changes` does."""
     topic = pa.Table.from_batches(list(_log("debezium/shop.app.customers-0"))).combine_chunks()
     values, keys, headers, offsets = (topic[name].chunk(0) for name in ("value", "key", "headers", "offset"))
-    records, table = Records(values, keys, headers, offsets=offsets), table_of("app.customers")
+    records, table = MessageRecords(values, keys, headers, offsets=offsets), table_of("app.customers")
     facts = survey_debezium(in_json(values, headers), in_json(keys, headers), records, table)
     survey = Survey.of(facts, "debezium", table)
-    plan = Plan(table, survey.columns, survey.keys, only_table=True)
+    plan = ReadPlan(table, survey.columns, survey.keys, only_table=True)
     for chosen in (plan, plan._replace(keys=None, whole_before=True, by_source=True)):
         decoder("debezium", chosen, with_headers=True)(records)
     FUNCTIONS["debezium_columns"].decode(values)
@@ -140,9 +140,9 @@ def _decode_changes() -> None:
         ("canal", "d.t", [_canal()], {}),
     ):
         for rows in (messages, [*messages, None]):
-            records, table = Records(pa.array(rows, pa.binary())), table_of(name)
+            records, table = MessageRecords(pa.array(rows, pa.binary())), table_of(name)
             survey = Survey.of(survey_messages(format, records, table), format, table)
-            plan = Plan(table, survey.columns | columns, by_source=True, whole_before=True)
+            plan = ReadPlan(table, survey.columns | columns, by_source=True, whole_before=True)
             decoder(format, plan)(records)
 
 

@@ -22,7 +22,7 @@ from sparkwire.base.error_codes import ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE
 from sparkwire.changes.record_keys import RecordKeys
-from sparkwire.changes.records import OTHER, OWN, Plan, Records
+from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
 from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.table_names import Table
@@ -44,7 +44,7 @@ _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
 
 
 def read_debezium(
-    messages: MessageSide, keys: MessageSide | None, records: Records, plan: Plan, types: Mapping[str, Type]
+    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, types: Mapping[str, Type]
 ) -> TableRows:
     """The rows of the table, from values and keys that are JSON or converted to it."""
     scan, record_keys = messages.scan, None if keys is None else RecordKeys(keys, types, plan.keys)
@@ -130,7 +130,7 @@ def _notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str
 
 
 def _owned(
-    messages: MessageSide, keys: MessageSide | None, records: Records, plan: Plan, dead: Bools
+    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, dead: Bools
 ) -> tuple[Bools, Bools]:
     """Messages of the table, and messages that may be of it: no name identifies their table."""
     scan, table = messages.scan, plan.table
@@ -144,7 +144,7 @@ def _owned(
     return own, unknown
 
 
-def _verdicts(keys: MessageSide | None, records: Records, plan: Plan, rows: Ints) -> np.ndarray:
+def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints) -> np.ndarray:
     """Whether messages that do not name their table are of it: OWN, OTHER, or an empty text if unknown."""
     verdicts = np.full(len(rows), OWN if plan.only_table else "", "<U5")
     if keys is not None:
@@ -182,7 +182,7 @@ def topic_name(name: str) -> str:
 
 
 def _header_keys(
-    headers: pa.Array | None, rows: Ints, header: str, types: Mapping[str, Type], plan: Plan
+    headers: pa.Array | None, rows: Ints, header: str, types: Mapping[str, Type], plan: ReadPlan
 ) -> pa.Array | None:
     """STRUCT of the columns: the key in a header of each row, NULL if it does not have the header."""
     if headers is None or not len(rows):

@@ -15,7 +15,7 @@ from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.debezium import read_debezium
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import position_type, read_messages
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.table_rows import change_batch, schema_of
 from sparkwire.debezium.change_rows import POSITION, MessageSide, json_side
 from sparkwire.debezium.table_columns import typed
@@ -28,14 +28,14 @@ Read = Callable[[pa.Array, pa.Array | None], MessageSide]
 class Decoder(NamedTuple):
     """The decoder of a table's changes. Contains only plain data and functions, which Spark pickles for workers."""
 
-    plan: Plan
+    plan: ReadPlan
     format: str
     schema: pa.Schema
     types: Mapping[str, Type]
     read_values: Read | None = None
     read_keys: Read | None = None
 
-    def __call__(self, records: Records) -> ChangeBatch:
+    def __call__(self, records: MessageRecords) -> ChangeBatch:
         if self.format != "debezium":
             said = read_messages(SYSTEMS[self.format], records, self.plan)
         else:
@@ -52,7 +52,7 @@ def in_json(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
 
 def decoder(
     format: str,
-    plan: Plan,
+    plan: ReadPlan,
     *,
     with_headers: bool = False,
     read_values: Read | None = None,

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from sparkwire.changes import foreign
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import read_messages
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import primitive
 from sparkwire.core.table_names import Table
@@ -31,7 +31,7 @@ def message_rows(messages: pa.Array, system: System) -> pa.StructArray:
         operations={name: operation or name for name, operation in system.operations.items()},
         left_out=None,
     )
-    said = read_messages(everything, Records(messages), Plan(Table(""), {}, keys=()))
+    said = read_messages(everything, MessageRecords(messages), ReadPlan(Table(""), {}, keys=()))
     names = [name for name, operation in system.operations.items() if operation is None]
     left_out = pc.is_in(said.ops, pa.array(names, pa.string()))
     fields = Fields(system, messages)

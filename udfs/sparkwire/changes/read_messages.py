@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIELD, OK, UNKNOWN_OPCODE, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps
@@ -47,7 +47,7 @@ def of_table(fields: Fields, table: Table) -> Bools:
     return chosen
 
 
-def read_messages(system: System, records: Records, plan: Plan) -> TableRows:
+def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> TableRows:
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
     fields = Fields(system, records.values)
     ops, is_known, is_left_out = _operations(fields)
@@ -159,7 +159,7 @@ def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa
     return pc.coalesce(errors, from_codes(codes.astype(np.int8), ERRORS))
 
 
-def key_lists(fields: Fields, records: Records, rows: Ints, columns: Iterable[str]) -> pa.Array:
+def key_lists(fields: Fields, records: MessageRecords, rows: Ints, columns: Iterable[str]) -> pa.Array:
     """ARRAY<STRING>: the names of the key columns that these messages, or the keys of their records, have."""
     names = _lists(fields.value("keys").at(rows))
     in_key = fields.system.names_in_key
@@ -197,7 +197,7 @@ def _versions(fields: Fields, rows: Ints) -> Versions:
     return Versions(distinct.codes[rows], [declared(text) for text in texts])
 
 
-def _positions(system: System, fields: Fields, records: Records, expanded: Expanded) -> pa.Array | None:
+def _positions(system: System, fields: Fields, records: MessageRecords, expanded: Expanded) -> pa.Array | None:
     if system.positions is None:
         return None
     positions = system.positions(fields).take(primitive(expanded.messages))
@@ -223,7 +223,7 @@ def position_type(system: System) -> pa.DataType | None:
     return pa.struct([*system.position, *more])
 
 
-def _missing(system: System, plan: Plan, rows: int) -> Bools | None:
+def _missing(system: System, plan: ReadPlan, rows: int) -> Bools | None:
     if not system.missing_is_unknown or plan.absent_nulls:
         return None
     return np.ones(rows, np.bool_)

@@ -18,7 +18,7 @@ OWN, OTHER, UNKNOWN = "own", "other", "unknown"
 EPOCH, PARTITION, OFFSET, ROW = "epoch", "partition", "offset", "row"
 
 
-class Records(NamedTuple):
+class MessageRecords(NamedTuple):
     """The columns of a batch of records; None if the input does not have one."""
 
     values: pa.Array
@@ -30,7 +30,7 @@ class Records(NamedTuple):
     epochs: pa.Array | None = None
 
 
-class Plan(NamedTuple):
+class ReadPlan(NamedTuple):
     """How to read the messages of a table. Contains only plain data, which Spark pickles for workers."""
 
     table: Table
@@ -63,8 +63,8 @@ _ZERO: Final = pa.scalar(0, pa.int32())
 
 def orders(
     type: pa.DataType,
-    plan: Plan,
-    records: Records,
+    plan: ReadPlan,
+    records: MessageRecords,
     rows: Ints,
     ops: pa.Array,
     positions: pa.Array | None,

@@ -20,7 +20,7 @@ from sparkwire.changes.debezium import topic_name, wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import key_lists, of_table
 from sparkwire.changes.record_keys import RecordKeys
-from sparkwire.changes.records import OTHER, OWN, UNKNOWN, Records
+from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.core.table_names import Table, table_name
@@ -123,7 +123,7 @@ def _is_named(topic: str, table: Table) -> bool:
 # ---------------------------------------------------------------- facts of a batch
 
 
-def survey_messages(format: str, records: Records, table: Table | None) -> list[str]:
+def survey_messages(format: str, records: MessageRecords, table: Table | None) -> list[str]:
     """The facts of messages of a system that is a declaration."""
     system = SYSTEMS[format]
     fields = Fields(system, records.values)
@@ -149,7 +149,7 @@ def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, 
 
 
 def survey_debezium(
-    messages: MessageSide, keys: MessageSide | None, records: Records, table: Table | None
+    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, table: Table | None
 ) -> list[str]:
     """The facts of messages of Debezium."""
     scan, declared = messages.scan, messages.declared
@@ -170,7 +170,9 @@ def survey_debezium(
 _OUTER = (("source.db", "source.keyspace", "source.database_id"), ("source.schema",))
 
 
-def _debezium_facts(messages: MessageSide, keys: MessageSide | None, records: Records, own: Bools) -> Iterator[str]:
+def _debezium_facts(
+    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, own: Bools
+) -> Iterator[str]:
     """The columns and key names in rows of the table, by topic."""
     rows = np.flatnonzero(own)
     topics = (

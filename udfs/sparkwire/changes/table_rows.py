@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
 from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
 from sparkwire.changes.columns import DELETE, EVENT, TRUNCATE
-from sparkwire.changes.records import Plan, Records, order_type, orders
+from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
 from sparkwire.core.column import bools_of, primitive, struct
 from sparkwire.json.grammar import OBJECT
 from sparkwire.json.typed_images import (
@@ -83,7 +83,7 @@ def schema_of(
 
 
 def change_batch(
-    said: TableRows, types: Mapping[str, Type], schema: pa.Schema, plan: Plan, records: Records
+    said: TableRows, types: Mapping[str, Type], schema: pa.Schema, plan: ReadPlan, records: MessageRecords
 ) -> ChangeBatch:
     """The rows of a change table."""
     rows = len(said.messages)
@@ -142,7 +142,7 @@ def change_batch(
     return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(typed, schema=schema))
 
 
-def _old_row(before: pa.Array, types: Mapping[str, Type], plan: Plan) -> pa.Array:
+def _old_row(before: pa.Array, types: Mapping[str, Type], plan: ReadPlan) -> pa.Array:
     """The old row, in full or only its key."""
     if plan.whole_before or plan.keys is None:
         return before
@@ -188,7 +188,7 @@ def _of_before(before: TypedImages, has_after: Bools) -> list[MapEntries]:
 # ---------------------------------------------------------------- keys
 
 
-def _key_lists(names: Sequence[str], key_names: pa.Array, plan: Plan) -> list[tuple[list[int], Bools]]:
+def _key_lists(names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> list[tuple[list[int], Bools]]:
     """The indexes of the key columns, for each different key and the rows that have it."""
     rows = len(key_names)
     if plan.keys is not None:
@@ -201,7 +201,7 @@ def _key_lists(names: Sequence[str], key_names: pa.Array, plan: Plan) -> list[tu
     return found
 
 
-def _keyless(columns: Sequence[pa.Array], names: Sequence[str], key_names: pa.Array, plan: Plan) -> Bools:
+def _keyless(columns: Sequence[pa.Array], names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> Bools:
     """Rows whose key is wholly NULL."""
     keyless = np.zeros(len(key_names), np.bool_)
     for places, rows in _key_lists(names, key_names, plan):
@@ -215,7 +215,7 @@ def _odd_keys(
     names: Sequence[str],
     unavailable: Bools,
     key_names: pa.Array,
-    plan: Plan,
+    plan: ReadPlan,
     rows: int,
 ) -> Bools:
     """Rows with a key column whose value is unavailable or does not fit. A zero date of MySQL is NULL in a key, too."""

@@ -89,6 +89,7 @@ _SQL: Final = {
     "array<string>": "set",
     "json": "json",
 }
+KNOWN: Final = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
 _DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
@@ -100,8 +101,7 @@ def of_sql(text: str) -> Type:
     decimal = _DECIMAL_TEXT.fullmatch(word)
     if decimal:
         return Type("text", "decimal", (int(decimal[1]), int(decimal[2])))
-    known = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
-    raise ValueError(f"{printable(repr(text))} is no type of a column: use one of {known}")
+    raise ValueError(f"{printable(repr(text))} is no type of a column: use one of {KNOWN}")
 
 
 @lru_cache(4096)

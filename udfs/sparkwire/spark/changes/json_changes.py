@@ -12,7 +12,7 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.columns import UNAVAILABLE
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
-from sparkwire.changes.records import Plan, Records
+from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.table_names import Table, table_of, unknown_table
 from sparkwire.debezium.placeholders import placeholder_of
@@ -38,7 +38,7 @@ def reading(request: Request) -> Reading:
     columns = _columns(request, sides, survey)
     keys = tuple(request.keys) if request.keys else _keys(survey, columns)
     by_source = _by_source(request, roles)
-    plan = Plan(
+    plan = ReadPlan(
         request.source,
         columns,
         keys,
@@ -63,7 +63,7 @@ def reading(request: Request) -> Reading:
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:
-    return lambda given: decode(Records(**given))
+    return lambda given: decode(MessageRecords(**given))
 
 
 def _sides(request: Request) -> _Sides:
@@ -80,7 +80,7 @@ def _sides(request: Request) -> _Sides:
 
 
 def _roles(request: Request) -> dict[str, str]:
-    """The name of each column that the decoder needs, by the name of its field in `Records`."""
+    """The name of each column that the decoder needs, by the name of its field in `MessageRecords`."""
     named = {
         "values": request.column,
         "keys": request.key,
@@ -160,7 +160,7 @@ def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Tab
     format, names = request.format, [role for role in roles if role in ("values", "keys", "headers", "topics")]
     read_values, read_keys = sides.values, sides.keys
 
-    def facts(records: Records) -> list[str]:
+    def facts(records: MessageRecords) -> list[str]:
         if format in SYSTEMS:
             return survey_messages(format, records, table)
         keys = None if records.keys is None else read_keys(records.keys, records.headers)
@@ -169,7 +169,7 @@ def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Tab
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen: set[str] = set()
         for batch in batches:
-            seen.update(facts(Records(**dict(zip(names, batch.columns, strict=True)))))
+            seen.update(facts(MessageRecords(**dict(zip(names, batch.columns, strict=True)))))
         yield pa.record_batch([pa.array(sorted(seen), pa.string())], names=["fact"])
 
     df = request.df.select(*(F.col(roles[name]).alias(name) for name in names))
