@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numba.core.event import install_recorder
 
+import sparkwire.base.printable
 import sparkwire.kernels.cache
 from sparkwire.kernels import kernel
 from sparkwire.kernels.cache import COMPILING, KEPT, PREFIX
@@ -73,7 +74,11 @@ class House:
         kernels.mkdir(parents=True)
         for module in ("cache.py", "jit.py", "kernel_files.py", "numba_inside.py", "ready.py"):
             shutil.copy(Path(sparkwire.kernels.cache.__file__).with_name(module), kernels)
-        (kernels / "__init__.py").touch()
+        base = self.package / "base"
+        base.mkdir()
+        shutil.copy(sparkwire.base.printable.__file__, base)
+        for folder in (kernels, base):
+            (folder / "__init__.py").touch()
         (self.package / "__init__.py").touch()
         (self.package / "work.py").write_text(WORK)
         self.weigh(10)

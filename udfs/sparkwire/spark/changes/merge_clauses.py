@@ -25,6 +25,8 @@ from sparkwire.spark.frames import quoted
 CONFLICT: Final = "the table has changed since this merge has read it"
 """the error of a statement whose rows were computed from rows that the table no longer has"""
 _CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
+_IS_LOST: Final = "(s.is_gone OR s.read_at IS NOT NULL)"
+"""whether a row that matches none was computed from one"""
 _MAP: Final = "CAST(map() AS MAP<STRING, STRING>)"
 _BEGINS: Final = f"(s.known AND t.{DELETED})"
 """whether the row did not exist before the batch"""
@@ -167,8 +169,7 @@ class Clauses:
     def _is_inserted(self) -> str:
         if not self.has_read:
             return self._after()
-        is_lost = "s.is_gone OR s.read_at IS NOT NULL"
-        return f"CASE WHEN {is_lost} THEN {_CHANGED} WHEN s.memory.entry IS NOT NULL THEN TRUE ELSE {self._after()} END"
+        return f"CASE WHEN {_IS_LOST} OR s.memory.entry IS NOT NULL THEN TRUE ELSE {self._after()} END"
 
     def _after(self) -> str:
         """Whether a row of the source is later than the stored TRUNCATE."""
@@ -206,7 +207,9 @@ class Clauses:
     def _inserted(self) -> dict[str, str]:
         values = {name: f"s.{place}" for name, place in self.table.places().items()}
         unexpected = {UNEXPECTED: "s.unexpected"} if UNEXPECTED in self.stored.names else {}
-        return values | self._common() | unexpected | {MEMORY: "s.memory"}
+        # Delta computes a condition for all rows, and values only where they count. So the error is in a value.
+        order = f"CASE WHEN {_IS_LOST} THEN {_CHANGED} ELSE s.at END" if self.has_read else "s.at"
+        return values | self._common() | unexpected | {MEMORY: "s.memory", ORDER: order}
 
     def _common(self) -> dict[str, str]:
         values = {ORDER: "s.at", TIME: "s.time", DELETED: "NOT s.exists_after"}
