@@ -247,7 +247,9 @@ class Facts:
         before = dict(self.spark.conf.getAll) if hasattr(self.spark.conf, "getAll") else {}
         self.merge("shop.settings", ("INSERT", 1, 1, 1))
         after = dict(self.spark.conf.getAll) if hasattr(self.spark.conf, "getAll") else {}
-        return {name: after.get(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+        own = {"spark.databricks.delta.lastCommitVersionInSession"}  # Delta itself sets it
+        names = (before.keys() | after.keys()) - own
+        return {name: after.get(name) for name in names if before.get(name) != after.get(name)}
 
     def columns_are_added_and_widen(self) -> Any:
         """The batch also lacks a stored value and deletes a row."""
