@@ -57,7 +57,7 @@ def first_of(left: dict[Target, list[str]]) -> Target:
     return result[0]
 
 
-@pytest.mark.xfail(reason="the one statement of merge is not confirmed on Delta and Iceberg yet", strict=False)
+@pytest.mark.xfail(reason="merge is not confirmed on Delta and Iceberg yet", strict=False)
 @pytest.mark.skipif(postgres.programs_of_postgres() is None, reason=postgres.MISSING)
 def test_tables_equal_the_database_whatever_is_killed(tmp_path: Path) -> None:
     random = Random(40)
