@@ -31,6 +31,7 @@ from sparkwire.changes.api import MergeResult
 from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
 from tests.support import merge_scenarios as scenarios
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
+from tests.support.merge_batches import ORDER, SIMPLE, cut, frame, simple
 
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -48,8 +49,6 @@ ICEBERG = {
     "spark.sql.catalog.plain.type": "hadoop",
     "spark.sql.defaultCatalog": "lake",
 }
-ORDER = "_order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
-SIMPLE = f"_op_ STRING, {ORDER}, _table_ STRING, id INT, v BIGINT"
 
 
 def session(kind: str, directory: str, interface: str = "classic", **more: str) -> SparkSession:
@@ -87,22 +86,6 @@ def shuffled() -> ChangeHistory:
 def lacking() -> ChangeHistory:
     """Messages lack values, so batches are in order; some are repeated."""
     return ChangeHistory(Random(22)).run(300)
-
-
-def cut(rows: list[Any], parts: int) -> list[list[Any]]:
-    size = len(rows) // parts + 1
-    return [rows[first : first + size] for first in range(0, len(rows), size)]
-
-
-def frame(spark: SparkSession, rows: list[Any], schema: str = SCHEMA) -> DataFrame:
-    return spark.createDataFrame(rows, schema).coalesce(2)
-
-
-def simple(spark: SparkSession, *rows: tuple[str, Any, int | None, int | None]) -> DataFrame:
-    """Changes with an offset, or (epoch, partition, offset)."""
-    return frame(
-        spark, [(op, at if isinstance(at, tuple) else (0, 0, at), "t", id, v) for op, at, id, v in rows], SIMPLE
-    )
 
 
 def plain(table: dict[Any, Any]) -> list[Any]:

@@ -16,27 +16,9 @@ import sparkwire
 from sparkwire.changes.api import MergeResult
 from sparkwire.changes.merge_versions import MergeFolder
 from tests.support.change_history import FORMS, SCHEMA, ChangeHistory, as_table, delivered, reported
+from tests.support.merge_batches import SIMPLE, cut, frame, simple
 
-SIMPLE = "_op_ STRING, _order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>, _table_ STRING, id INT, v INT"
 LATE = "ignore:all .* keys of .* are late"
-
-
-def cut(rows: list[Any], parts: int) -> list[list[Any]]:
-    size = len(rows) // parts + 1
-    return [rows[first : first + size] for first in range(0, len(rows), size)]
-
-
-def frame(spark: SparkSession, rows: list[Any], schema: str = SCHEMA) -> DataFrame:
-    return spark.createDataFrame(rows, schema).coalesce(2)
-
-
-def simple(spark: SparkSession, *rows: tuple[str, Any, int | None, int | None]) -> DataFrame:
-    """Changes with an offset, or (epoch, partition, offset)."""
-    return frame(
-        spark,
-        [(op, at if isinstance(at, tuple) else (0, 0, at), "t", id, v) for op, at, id, v in rows],
-        SIMPLE,
-    )
 
 
 def values(spark: SparkSession, target: Path) -> list[tuple[Any, ...]]:
