@@ -186,15 +186,22 @@ def _count_members(data: Bytes, pos: int, end: int, keyed: bool) -> tuple[int, i
         if keyed:
             close, _, block, ahead = _string_end(data, pos, end, block, ahead)
             pos = blank(data, blank(data, close + 1, end) + 1, end)
-        if u8(data, pos) == QUOTE:
-            pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
-            pos += 1
-        else:
-            pos, _, block, ahead = _other_end(data, pos, end, block, ahead)
-        pos = blank(data, pos, end)
-        if u8(data, pos) == COMMA:
-            pos = blank(data, pos + 1, end)
+        pos, block, ahead = _next_member(data, pos, end, block, ahead)
     return pos + 1, count
+
+
+@kernel
+def _next_member(data: Bytes, pos: int, end: int, block: int, ahead: int) -> tuple[int, int, int]:
+    """The position after the valid value at ``pos``, and after the comma if there is one; ``block`` and ``ahead`` there."""
+    if u8(data, pos) == QUOTE:
+        pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
+        pos += 1
+    else:
+        pos, _, block, ahead = _other_end(data, pos, end, block, ahead)
+    pos = blank(data, pos, end)
+    if u8(data, pos) == COMMA:
+        pos = blank(data, pos + 1, end)
+    return pos, block, ahead
 
 
 @kernel
@@ -232,14 +239,7 @@ def _repeats(data: Bytes, pos: int, end: int, keys: Ints, known: int) -> tuple[b
             known = count + 1
         count += 1
         pos = blank(data, blank(data, close + 1, end) + 1, end)
-        if u8(data, pos) == QUOTE:
-            pos, _, block, ahead = _string_end(data, pos, end, block, ahead)
-            pos += 1
-        else:
-            pos, _, block, ahead = _other_end(data, pos, end, block, ahead)
-        pos = blank(data, pos, end)
-        if u8(data, pos) == COMMA:
-            pos = blank(data, pos + 1, end)
+        pos, block, ahead = _next_member(data, pos, end, block, ahead)
     return False, known
 
 
