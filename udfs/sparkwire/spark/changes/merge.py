@@ -37,7 +37,8 @@ from sparkwire.spark.changes.steps import events
 
 _DELETES: Final = ("remove", "keep")
 _CONFLICT: Final = re.compile(
-    rf"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|[Cc]onflicting (files|deletes)|{CONFLICT}"
+    r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|[Cc]onflicting (files|deletes)"
+    rf"|\[USER_RAISED_EXCEPTION\] {CONFLICT}"
 )
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)(?: SQLSTATE: \w+)?(?:\n|$)")
 _LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
