@@ -172,8 +172,8 @@ def current(
     """Compute the current table from its changes: the newest row of every key that is not deleted.
 
     The result does not depend on the order of the rows, or on duplicate or late changes. A change of the key moves the row. A
-    TRUNCATE deletes every earlier row. If a message does not contain a value, the previous value stays. It ignores rows
-    with an ``_error_``.
+    TRUNCATE deletes every earlier row. If a message does not contain a value, the previous value stays. Rows with an
+    ``_error_`` do not count.
 
     Parameters
     ----------
