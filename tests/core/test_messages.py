@@ -16,9 +16,7 @@ from tests.support import ROOT
 
 PACKAGE = ROOT / "udfs" / "sparkwire"
 MODULES = {
-    str(path.relative_to(PACKAGE)): path
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if "changes" not in path.parts and path.name not in ("sql_functions.py", "deprecation.py")
+    str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py")) if path.name != "sql_functions.py"
 }
 ERRORS = {name for name, one in vars(builtins).items() if isinstance(one, type) and issubclass(one, Exception)}
 LEVELS = ("debug", "info", "warning", "error", "exception")

@@ -78,18 +78,20 @@ def check_columns(names: Sequence[str], function: str) -> None:
     missing = [name for name in (OP, ORDER) if name not in names]
     if missing:
         raise ValueError(
-            f"{function}() expected a DataFrame of sparkwire.changes, got one without a column {missing[0]}"
+            printable(f"{function}() expected a DataFrame of sparkwire.changes, got one without a column {missing[0]}")
         )
 
 
 def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> None:
     """Raise ValueError if there are no keys, a key is not a column of the table, or a key occurs twice."""
     if not keys:
-        raise ValueError(f"{function}() expected keys to name the primary key's columns, got none")
+        raise ValueError(printable(f"{function}() expected keys to name the primary key's columns, got none"))
     absent = [name for name in keys if name not in columns]
     if absent:
         raise ValueError(
-            f"{function}() expected keys among the columns {printable(', '.join(columns))}, got {printable(absent[0])}"
+            printable(
+                f"{function}() expected keys among the columns {printable(', '.join(columns))}, got {printable(absent[0])}"
+            )
         )
     if len(set(keys)) < len(keys):
-        raise ValueError(f"{function}() expected each key column once, got {printable(', '.join(keys))}")
+        raise ValueError(printable(f"{function}() expected each key column once, got {printable(', '.join(keys))}"))

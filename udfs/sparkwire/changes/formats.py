@@ -80,5 +80,5 @@ def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
         try:
             types[name] = SYSTEMS[format].type_of(text)
         except ValueError as error:
-            raise ValueError(f"column {printable(name)}: {error}") from None
+            raise ValueError(printable(f"column {name}: {error}")) from None
     return types

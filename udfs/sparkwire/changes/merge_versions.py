@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.errors import WriteConflictError
 
@@ -42,8 +43,10 @@ class MergeFolder(Folder):
         self.path = path.rstrip("/")
         if not self.is_local:
             raise ValueError(
-                f"{self.place.shown} is in an object store, and a directory of Parquet needs a local or mounted file system: "
-                "merge into a table of Delta or Iceberg"
+                printable(
+                    f"{self.place.shown} is in an object store, and a directory of Parquet needs a local or mounted file system: "
+                    "merge into a table of Delta or Iceberg"
+                )
             )
 
     def newest(self) -> str | None:
@@ -54,7 +57,9 @@ class MergeFolder(Folder):
         strange = [name for name in self.names() if not name.startswith((".", _LOCK, LATEST))]
         strange += [name for name in self.folders() if not name.startswith(".") and name != _VERSIONS]
         if strange:
-            raise ValueError(f"{self.path} is not a table of merge: it has {strange[0]}. Pass an empty directory")
+            raise ValueError(
+                printable(f"{self.path} is not a table of merge: it has {strange[0]}. Pass an empty directory")
+            )
         latest = self.read(LATEST)
         if latest is None:
             if self.folders(_VERSIONS):
@@ -88,7 +93,7 @@ class MergeFolder(Folder):
         return self.names(f"{version}/part={part}")
 
     def _lost(self, name: str) -> ValueError:
-        return ValueError(f"{self.path} has lost {name}, a part of its table: {_AGAIN}")
+        return ValueError(printable(f"{self.path} has lost {name}, a part of its table: {_AGAIN}"))
 
     def to_write(self, version: str, part: str) -> str:
         """The URI of a version's part, to which Spark writes."""
@@ -147,7 +152,9 @@ class MergeFolder(Folder):
                 raise self._conflict(file.read().strip() or "another process") from None
             except OSError as error:
                 raise ValueError(
-                    f"the file system of {self.path} has no locks ({error.strerror}): merge into a table of Delta or Iceberg"
+                    printable(
+                        f"the file system of {self.path} has no locks ({error.strerror}): merge into a table of Delta or Iceberg"
+                    )
                 ) from error
             newest = self.newest()
             if newest is None:

@@ -9,6 +9,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
     BEFORE,
     EVENT,
@@ -112,15 +113,15 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
     """
     give = f"pass keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
-        raise ValueError(f"the key of the table is not known: {give}")
+        raise ValueError(printable(f"the key of the table is not known: {give}"))
     known = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
     if known:
         return list(known)
     if changes.isStreaming:
-        raise ValueError(f"the key of the table is not known before the stream is read: {give}")
+        raise ValueError(printable(f"the key of the table is not known before the stream is read: {give}"))
     key_lists = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
     if not key_lists:
-        raise ValueError(f"no message names the primary key of the table: {give}")
+        raise ValueError(printable(f"no message names the primary key of the table: {give}"))
     if len(key_lists) > 1:
-        raise ValueError(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
+        raise ValueError(printable(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}"))
     return key_lists[0]

@@ -82,9 +82,11 @@ def _check_names(kept: StructType, new: StructType, case_sensitive: bool) -> Non
         if by_rule(name) in of_input:
             shown = printable(name)
             raise ValueError(
-                f"the table's column {shown} has the name of a column of the input: rename that column, and pass its new name if "
-                f"it is the record's topic, partition, offset, key or headers, such as "
-                f'df.withColumnRenamed("{shown}", "record_{shown}")'
+                printable(
+                    f"the table's column {shown} has the name of a column of the input: rename that column, "
+                    f"and pass its new name if it is the record's topic, partition, offset, key or headers, such as "
+                    f'df.withColumnRenamed("{shown}", "record_{shown}")'
+                )
             )
     counts = Counter(map(by_rule, new.names))
     same = [name for name in new.names if counts[by_rule(name)] > 1]

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
+from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema
@@ -33,7 +34,9 @@ def reading(request: Request) -> Reading:
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
         raise ValueError(
-            f"the schema {name} has no column {absent[0]}, which its key names: pass keys=[…], the columns of the primary key"
+            printable(
+                f"the schema {name} has no column {absent[0]}, which its key names: pass keys=[…], the columns of the primary key"
+            )
         )
     needs = {"event": request.column}
     for role, names in (("file", ("file", "stream")), ("position", ("position",))):

@@ -98,7 +98,9 @@ def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
         return True
     if request.order == "source" and position_of(request.format) is None:
         raise ValueError(
-            f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
+            printable(
+                f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
+            )
         )
     return request.order == "source" or ("offsets" not in roles and position_of(request.format) is not None)
 
@@ -130,7 +132,9 @@ def _no_columns(request: Request, survey: Survey) -> ValueError:
     """The error for a table without known columns: other tables, other systems, or messages that do not declare columns."""
     names = {name for name in survey.tables if _matches(name, request.source)}
     if survey.advice and not names:
-        return ValueError(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
+        return ValueError(
+            printable(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
+        )
     if survey.tables and not names:
         return unknown_table(request.table, survey.tables, "the messages")
     return ValueError(f"no message declares the columns of the table {printable(request.table)}: pass columns")

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.api import MergeResult
 from sparkwire.changes.columns import ERROR
 from sparkwire.errors import WriteConflictError
@@ -73,7 +74,7 @@ class Merge(NamedTuple):
                         f"another job writes to {self.shown}: only one merge at a time may write to a table. Run this merge again"
                     ) from error
                 if raised := _RAISED.search(text):
-                    raise ValueError(raised[1]) from error
+                    raise ValueError(printable(raised[1])) from error
                 if attempt == _ATTEMPTS or not _LOST.search(text):
                     raise
         raise AssertionError
@@ -82,7 +83,9 @@ class Merge(NamedTuple):
         """Merge a batch of a stream, and log the result."""
         for name, metadata in self.marked.items():
             changes = changes.withMetadata(name, dict(metadata))
-        _log.info("merged batch %d into %s: %s", number, self.shown, self.batch(changes, must_exist=number > 0))
+        _log.info(
+            "merged batch %d into %s: %r", number, printable(self.shown), self.batch(changes, must_exist=number > 0)
+        )
 
     @property
     def shown(self) -> str:
@@ -102,8 +105,10 @@ class Merge(NamedTuple):
         with self._opened(spark) as target:
             if must_exist and not target.exists:
                 raise ValueError(
-                    f"{self.shown} is gone, and the stream has merged batches into it: restore it, or start again with another "
-                    "checkpoint"
+                    printable(
+                        f"{self.shown} is gone, and the stream has merged batches into it: restore it, or start again "
+                        "with another checkpoint"
+                    )
                 )
             schema = target.agree(table, is_case_sensitive)
             changes, table = aligned(changes, table, schema)
@@ -144,8 +149,8 @@ class Merge(NamedTuple):
         late = keys - (changed or 0) if lateness is None else lateness["late"]
         if lateness and keys and (late, lateness["repeated"]) == (keys, 0) and lateness["recent"]:
             text = _CREATED_AGAIN % (keys, self.shown)
-            _log.warning("%s", text)
-            warnings.warn(text, stacklevel=5)
+            _log.warning("%s", printable(text))
+            warnings.warn(printable(text), stacklevel=5)
         if changed is None and not clauses.is_exact:
             changed = keys - late
         return changed, late

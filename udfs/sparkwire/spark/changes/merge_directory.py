@@ -10,6 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.columns import DELETED
 from sparkwire.changes.merge_memory import MEMORY
 from sparkwire.changes.merge_versions import REST, ROWS, MergeFolder
@@ -112,7 +113,7 @@ def merged_directory(spark: SparkSession, path: str) -> DataFrame:
     folder = MergeFolder(path)
     newest = folder.newest()
     if newest is None:
-        raise ValueError(f"{folder.path} has no table of merge yet")
+        raise ValueError(printable(f"{folder.path} has no table of merge yet"))
     details = folder.details(newest)
     schema = StructType.fromJson(details["schema"])
     rows = spark.read.schema(schema).parquet(folder.to_read(newest, ROWS))

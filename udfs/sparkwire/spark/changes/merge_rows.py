@@ -35,6 +35,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER, TWO_TABLES
 from sparkwire.changes.merge_memory import MEMORY, TOPIC, TRUNCATE
@@ -173,7 +174,7 @@ class BatchFacts(NamedTuple):
             raise ValueError(split)
         names = sorted({name for name in (row.pop("first"), row.pop("last"), noted) if name is not None})
         if len(names) > 1:
-            raise ValueError(TWO_TABLES % tuple(names[:2]))
+            raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
         return cls(**row | {"name": names[0] if names else None})
 
 

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DayTimeIntervalType, StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED
 from sparkwire.changes.merge_memory import MEMORY
@@ -72,7 +73,9 @@ class TableTarget:
         self.table, self.schema = table, stored_schema(table)
         for field in self.schema:
             if isinstance(field.dataType, DayTimeIntervalType):
-                raise ValueError(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
+                raise ValueError(
+                    printable(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
+                )
         if self.stored is None:
             self._check_free()
             self.provider = self._provider()
@@ -82,7 +85,7 @@ class TableTarget:
         if _VIEW in properties:
             raise self._made_otherwise()
         if _NOTED not in properties:
-            raise ValueError(f"{self.rows.shown} is not a table of merge: name another target")
+            raise ValueError(printable(f"{self.rows.shown} is not a table of merge: name another target"))
         self.is_delta = "delta.minReaderVersion" in properties
         self.noted = json.loads(properties[_NOTED])
         check_made(self.name, self.noted, table.keys, self.keep)
@@ -100,17 +103,21 @@ class TableTarget:
                 raise self._made_otherwise()
         elif _VIEW in properties:
             raise ValueError(
-                f"the table {self.rows.shown} is gone, and its view {self.name} is there: restore the table, or drop the view "
-                "and read the changes from their beginning"
+                printable(
+                    f"the table {self.rows.shown} is gone, and its view {self.name} is there: restore the table, "
+                    "or drop the view and read the changes from their beginning"
+                )
             )
         elif _NOTED in properties:
             raise self._made_otherwise()
         else:
-            raise ValueError(f"{self.name} exists, and is not a table of merge: name another target")
+            raise ValueError(printable(f"{self.name} exists, and is not a table of merge: name another target"))
 
     def _made_otherwise(self) -> ValueError:
         made = "remove" if self.keep else "keep"
-        return ValueError(f'{self.name} was made with deletes="{made}": continue with it, or name another target')
+        return ValueError(
+            printable(f'{self.name} was made with deletes="{made}": continue with it, or name another target')
+        )
 
     def _provider(self) -> str:
         """The provider of a new table, from its catalog. Raises ValueError if the catalog has no tables with MERGE."""
@@ -123,9 +130,11 @@ class TableTarget:
                 if provider in implementation:
                     return provider
         raise ValueError(
-            f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
-            f"{connector_advice(self.spark.version)} (docs/changes.md), or name a directory, which has a / in its name, for "
-            "Parquet"
+            printable(
+                f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
+                f"{connector_advice(self.spark.version)} (docs/changes.md), or name a directory, which has a / in its name, for "
+                "Parquet"
+            )
         )
 
     @contextmanager
@@ -174,8 +183,10 @@ class TableTarget:
             self.spark.sql(f"ALTER TABLE {self.rows} ALTER COLUMN {quoted(column)} TYPE {new.simpleString()}")
         except PySparkException as error:
             raise ValueError(
-                f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
-                f"{new.simpleString().upper()} there: cast it, or name another target"
+                printable(
+                    f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
+                    f"{new.simpleString().upper()} there: cast it, or name another target"
+                )
             ) from error
 
     def _make_view(self, is_new: bool) -> None:
@@ -197,8 +208,10 @@ class TableTarget:
                 with suppress(Exception):
                     self.spark.sql(f"DROP TABLE {self.rows}")
             raise ValueError(
-                f'deletes="remove" needs a catalog with views, and the view {self.name} cannot be created: pass deletes="keep", '
-                f"or name a target in another catalog ({str(error).strip().partition(chr(10))[0]})"
+                printable(
+                    f'deletes="remove" needs a catalog with views, and the view {self.name} cannot be created: pass '
+                    f'deletes="keep", or name a target in another catalog ({str(error).strip().partition(chr(10))[0]})'
+                )
             ) from error
 
     def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:

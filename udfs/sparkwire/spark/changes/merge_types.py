@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
 from sparkwire.changes.merge_memory import MEMORY, TOPIC
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -54,12 +55,14 @@ def check_made(target: str, noted: Mapping[str, Any], keys: Sequence[str], keep:
     """Raise ValueError if the target was made with another key, or another way to delete."""
     if noted["keys"] != list(keys):
         raise ValueError(
-            f"{target} has the key {', '.join(noted['keys'])}, and the changes have {', '.join(keys)}: pass its keys, "
-            "or name another target"
+            printable(
+                f"{target} has the key {', '.join(noted['keys'])}, and the changes have {', '.join(keys)}: pass its keys, "
+                "or name another target"
+            )
         )
     if noted["deletes"] != ("keep" if keep else "remove"):
         raise ValueError(
-            f'{target} was made with deletes="{noted["deletes"]}": continue with it, or name another target'
+            printable(f'{target} was made with deletes="{noted["deletes"]}": continue with it, or name another target')
         )
 
 
@@ -74,15 +77,20 @@ def check_names(table: ChangedTable, is_case_sensitive: bool) -> None:
     for name in table.columns:
         if len(name) > 2 and name.startswith("_") and name.endswith("_"):
             raise ValueError(
-                f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's columns: rename it "
-                "in the changes (withColumnRenamed), or read the table through a view with another name"
+                printable(
+                    f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's columns: "
+                    "rename it in the changes (withColumnRenamed), or read the table through a view with another name"
+                )
             )
     seen: dict[str, str] = {}
     for name in table.columns if not is_case_sensitive else ():
         other = seen.setdefault(name.lower(), name)
         if other != name:
             raise ValueError(
-                f"Spark takes the columns {other} and {name} for one: set spark.sql.caseSensitive, or rename one in the changes"
+                printable(
+                    f"Spark takes the columns {other} and {name} for one: set spark.sql.caseSensitive, or "
+                    "rename one in the changes"
+                )
             )
 
 
@@ -90,12 +98,16 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
     """The combined columns. Raises ValueError if they cannot be combined."""
     for name in (ORDER, TIME, DELETED, MEMORY):
         if name not in stored.names:
-            raise ValueError(f"{target} is not a table of merge, because it has no column {name}: name another target")
+            raise ValueError(
+                printable(f"{target} is not a table of merge, because it has no column {name}: name another target")
+            )
     own = {name.lower(): name for name in stored.names}
     for name in new.names if not is_case_sensitive else ():
         if own.get(name.lower(), name) != name:
             raise ValueError(
-                f"{target} has the column {own[name.lower()]}, and the changes have {name}: rename it in the changes"
+                printable(
+                    f"{target} has the column {own[name.lower()]}, and the changes have {name}: rename it in the changes"
+                )
             )
     fields = []
     for field in stored:
@@ -104,8 +116,10 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
             wide = wider(type, new[field.name].dataType)
             if wide is None:
                 raise ValueError(
-                    f"column {field.name} of {target} is {type.simpleString().upper()}, and the changes have "
-                    f"{new[field.name].dataType.simpleString().upper()}: cast it, or name another target"
+                    printable(
+                        f"column {field.name} of {target} is {type.simpleString().upper()}, and the changes have "
+                        f"{new[field.name].dataType.simpleString().upper()}: cast it, or name another target"
+                    )
                 )
             type = wide
         fields.append(StructField(field.name, type))

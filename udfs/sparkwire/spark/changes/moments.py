@@ -10,6 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column
 from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import OP, ORDER, READ, TIME
 from sparkwire.changes.orders import SEPARATE, integer, named_parts
@@ -86,4 +87,4 @@ def _literal(value: Any, name: str, type: DataType) -> str:
         return sql_string(value)
     if isinstance(type, NumericType) and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return f"CAST({sql_string(str(value))} AS {type.simpleString()})"
-    raise ValueError(f"current() expected {type.simpleString().upper()} for {name} in until, got {value!r}")
+    raise ValueError(printable(f"current() expected {type.simpleString().upper()} for {name} in until, got {value!r}"))

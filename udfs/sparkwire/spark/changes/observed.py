@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame, Observation
 
+from sparkwire.base.printable import printable
+
 _PATIENCE: Final = 10  # [s] for a metric after its job
 _log = logging.getLogger("sparkwire")
 
@@ -62,7 +64,7 @@ def _metrics(observation: Observation) -> dict[str, Any]:
         try:
             found.append(observation.get)
         except Exception as error:  # noqa: BLE001 PySpark has no class for it
-            _log.info("Spark has no observed metric: %s", error)
+            _log.info("Spark has no observed metric: %s", printable(str(error)))
             found.append({})
 
     thread = Thread(target=get, daemon=True)

@@ -9,6 +9,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StringType, StructType
 
+from sparkwire.base.printable import printable
 from sparkwire.changes.declarations import FORMATS
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
@@ -46,12 +47,16 @@ class Request(NamedTuple):
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(
-                    f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {getattr(self, name)!r}'
+                    printable(
+                        f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {getattr(self, name)!r}'
+                    )
                 )
         for name in ("topic", "partition", "offset"):
             given = getattr(self, name)
             if given is not None and given != name and self.find(given) is None:
-                raise ValueError(f"changes() expected {name} to name a column of the DataFrame, got {given!r}")
+                raise ValueError(
+                    printable(f"changes() expected {name} to name a column of the DataFrame, got {given!r}")
+                )
         keys = (self.keys,) if isinstance(self.keys, str) else None if self.keys is None else tuple(self.keys)
         return self._replace(keys=keys, columns=_columns(self.columns, self.df))
 
@@ -100,4 +105,6 @@ def check_messages(df: DataFrame, column: str) -> None:
     """Raise TypeError if a column is neither BINARY nor STRING."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType | StringType):
-        raise TypeError(f"changes() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}")
+        raise TypeError(
+            printable(f"changes() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}")
+        )
