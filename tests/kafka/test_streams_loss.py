@@ -139,7 +139,7 @@ def test_the_same_entries_in_another_file_are_no_loss(change: str, folder: Path)
     data = path.read_bytes()
     path.unlink()
     if change == "compressed":
-        path.with_suffix(".log.gz").write_bytes(gzip.compress(data))
+        path.with_suffix(".log.gz").write_bytes(gzip.compress(data, mtime=0))
     elif change == "copied":
         path.write_bytes(data)
     else:
@@ -155,7 +155,7 @@ def test_the_current_segment_is_compressed_meanwhile(folder: Path) -> None:
     stream = kafka(folder)
     rows = stream.batch(300)
     assert 0 < len(rows) < 50
-    path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.with_suffix(".log.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
     path.unlink()
     segment(folder, 50, entries(50, 60))
     assert values(rows + stream.all(300)) == tagged(0, 60)
@@ -340,7 +340,7 @@ def test_a_compressed_copy_is_the_same_stream(options: dict[str, str], tmp_path:
     path.write_bytes(window(10, 40) + window(20, 40))
     stream = events_of(tmp_path, **options)
     rows = stream.batch()
-    path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes() + window(30, 40)))
+    path.with_suffix(".bin.gz").write_bytes(gzip.compress(path.read_bytes() + window(30, 40), mtime=0))
     assert stream.batch() == []  # the copy is in the same directory
     path.unlink()
     rows += stream.batch()

@@ -153,7 +153,7 @@ class Broker:
             data = b"".join(batch.data for batch in segment.batches) + segment.torn
             path = self.folder / f"{segment.base:020}.log"
             if segment.compressed:
-                path.with_suffix(".log.gz").write_bytes(gzip.compress(data))
+                path.with_suffix(".log.gz").write_bytes(gzip.compress(data, mtime=0))
             else:
                 path.write_bytes(data)
 
@@ -324,7 +324,7 @@ class Relay:
         for name, items in self.files.items():
             data = b"".join(item.data for item in items) + (self.torn if name == self._active() else b"")
             if name in self.compressed and name != self._active():
-                (self.folder / f"{name}.gz").write_bytes(gzip.compress(data))
+                (self.folder / f"{name}.gz").write_bytes(gzip.compress(data, mtime=0))
             else:
                 (self.folder / name).write_bytes(data)
 
