@@ -32,6 +32,8 @@ _NOTED: Final = "sparkwire.merge"
 """the property of a table of merge: its key, how it deletes, and the name of the table in the database, as JSON"""
 _VIEW: Final = "sparkwire.view"
 """a property of the view"""
+_IS_WIDER: Final = "CANNOT_UP_CAST_DATATYPE"
+"""the error of a view if a column of its table has become wider"""
 _EXISTS: Final = re.compile(r"ALREADY_EXISTS|already exists", re.IGNORECASE)
 
 
@@ -192,7 +194,7 @@ class TableTarget:
     def _make_view(self, is_new: bool) -> None:
         """Create the view of the rows that exist, also if somebody has dropped it, or if its columns differ."""
         wanted = [self.schema[name] for name in visible(self.schema, keep=False)]
-        shown = None if is_new else schema_of(self.spark, self.given)
+        shown = None if is_new else self._shown()
         if shown is not None and [(f.name, f.dataType.simpleString()) for f in shown] == [
             (f.name, f.dataType.simpleString()) for f in wanted
         ]:
@@ -213,6 +215,15 @@ class TableTarget:
                     f'deletes="keep", or name a target in another catalog ({str(error).strip().partition(chr(10))[0]})'
                 )
             ) from error
+
+    def _shown(self) -> StructType | None:
+        """The columns of the view; None if there is no view, or if it cannot be read: a column of the table has become wider."""
+        try:
+            return schema_of(self.spark, self.given)
+        except PySparkException as error:
+            if _IS_WIDER in str(error):
+                return None
+            raise
 
     def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
         """Run the MERGE. Returns the number of changed rows; None if the table's format does not report it."""
