@@ -17,6 +17,7 @@ class Package(NamedTuple):
     """A package, with a Spark that it supports."""
 
     coordinates: str
+    """of the package, or of several with commas between them"""
     spark: str
 
 
@@ -34,7 +35,9 @@ CONNECTOR_PACKAGES = {
 }
 """the packages of the table in docs/changes.md, with their table formats"""
 DELTA = connector("delta", newest_spark("delta"))
-ICEBERG = connector("iceberg", newest_spark("iceberg"))
+_ICEBERG_ALONE = connector("iceberg", newest_spark("iceberg"))
+# With the database of its catalog: of the catalogs without a server, only a JDBC catalog has views. Derby is not enough for it.
+ICEBERG = _ICEBERG_ALONE._replace(coordinates=f"{_ICEBERG_ALONE.coordinates},com.h2database:h2:2.4.240")
 # For later versions, Maven Central has the connector, but not the token provider that it needs.
 KAFKA_SOURCE = Package("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0", "4.0.5")
 
@@ -60,7 +63,7 @@ def python(package: Package) -> tuple[list[str], dict[str, str]]:
     if missing:
         pytest.fail(f"could not get {environment.title}: {missing}", pytrace=False)
     python = str(environment.path / "bin" / "python")
-    jars = ",".join(map(str, resolve(package.coordinates)))
+    jars = ",".join(map(str, resolve(*package.coordinates.split(","))))
     settings = {
         "PYTHONPATH": os.pathsep.join([str(ROOT / "udfs"), str(ROOT)]),
         "PYSPARK_PYTHON": python,

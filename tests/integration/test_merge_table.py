@@ -11,8 +11,6 @@ from tests.integration.merge_table import ON_CLASSIC, ON_CONNECT, lacking, plain
 from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
-pytestmark = pytest.mark.xfail(reason="merge is not confirmed on Delta, Iceberg and Connect yet", strict=False)
-
 ANOTHER = "WriteConflictError: another job writes to shop.%s: only one merge at a time may write to a table. Run this merge again"
 NOT_MINE = "is not a table of merge: name another target"
 LOST = (
