@@ -273,6 +273,33 @@ class Facts:
         self.merge(path, ("DELETE", 3, 1, None), ("TRUNCATE", 1, None, None))
         return [pairs(sparkwire.merged(self.spark, path)), sparkwire.merged(self.spark, path).columns]
 
+    def a_path_that_a_killed_job_began(self) -> Any:
+        """It has a log without commits, then also a table without our property. Other files are somebody else's."""
+        if self.kind != "delta":
+            return None
+        path = Path(self.directory, "begun")
+        (path / "_delta_log" / "_staged_commits").mkdir(parents=True)
+        with mock.patch.object(merge_table.TableTarget, "_note", side_effect=KeyboardInterrupt):
+            try:
+                self.merge(f"delta.`{path}`", ("INSERT", 1, 1, 1))
+            except KeyboardInterrupt:
+                properties = merge_table.properties_of(self.spark, merge_names.TableName(("delta", str(path))))
+        self.merge(f"delta.`{path}`", ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2))
+        other = Path(self.directory, "of others")
+        other.mkdir()
+        (other / "part-0.csv").write_text("1,1")
+        error = error_of(lambda: self.merge(f"delta.`{other}`", ("INSERT", 1, 1, 1)))
+        error = error.replace(str(self.directory), "DIRECTORY")
+        Path(self.directory, "warehouse", "shop.db", "begun__rows", "_delta_log").mkdir(parents=True)
+        named = error_of(lambda: self.merge("shop.begun", ("INSERT", 1, 1, 1)))
+        return [
+            "sparkwire.merge" in (properties or {}),
+            pairs(sparkwire.merged(self.spark, path)),
+            error,
+            named,
+            os.listdir(other),
+        ]
+
     # -- the result
 
     def results(self) -> Any:

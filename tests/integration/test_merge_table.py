@@ -13,6 +13,10 @@ from tests.support import merge_scenarios as scenarios
 
 ANOTHER = "WriteConflictError: another job writes to shop.%s: only one merge at a time may write to a table. Run this merge again"
 NOT_MINE = "is not a table of merge: name another target"
+NO_TABLE = (
+    "is not empty, and has no table: a job that began to create it may have been killed. Delete the directory, or name another "
+    "target"
+)
 LOST = (
     "ValueError: the table shop.lost__rows is gone, and its view shop.lost is there: restore the table, or drop the view and "
     "read the changes from their beginning"
@@ -57,6 +61,13 @@ RIGHT: dict[str, Any] = {
     "deleted_rows_can_be_purged": [1, [[2, 3]]],
     "a_name_with_other_characters": [[1, 1], [2, 2]],
     "a_delta_path": [[[2, 2]], ["id", "v", "_order_", "_time_"]],
+    "a_path_that_a_killed_job_began": [
+        False,
+        [[1, 1], [2, 2]],
+        f"ValueError: the directory of delta.`DIRECTORY/of others` {NO_TABLE}",
+        f"ValueError: the directory of shop.begun__rows {NO_TABLE}",
+        ["part-0.csv"],
+    ],
     "results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, 2, 1, 0]],
     "late_as_a_whole": [[0, []], [1, []], [1, ["all 1 keys of shop.anew are late: t"]]],
     "orders_that_cannot_be_compared": [
@@ -93,7 +104,7 @@ RIGHT: dict[str, Any] = {
     "a_lost_worker": [[[1, 2]], []],
     "looked_up": [False, True],
 }
-ONLY = {"a_delta_path": "delta", "a_catalog_without_views": "iceberg"}
+ONLY = {"a_delta_path": "delta", "a_path_that_a_killed_job_began": "delta", "a_catalog_without_views": "iceberg"}
 """facts about one kind of table"""
 # Iceberg does not tell how many rows a TRUNCATE ends.
 OF_ICEBERG = {"results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]]}

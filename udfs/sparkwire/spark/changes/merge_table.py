@@ -24,7 +24,7 @@ from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
 from sparkwire.spark.changes.merge_statement import Statement
-from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema, visible
+from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, stored_schema, visible
 from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
 
@@ -35,6 +35,7 @@ _VIEW: Final = "sparkwire.view"
 _IS_WIDER: Final = "CANNOT_UP_CAST_DATATYPE"
 """the error of a view if a column of its table has become wider"""
 _EXISTS: Final = re.compile(r"ALREADY_EXISTS|already exists", re.IGNORECASE)
+_IS_NOT_EMPTY: Final = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 
 
 class TableTarget:
@@ -86,11 +87,12 @@ class TableTarget:
         properties = properties_of(self.spark, self.rows) or {}
         if _VIEW in properties:
             raise self._made_otherwise()
-        if _NOTED not in properties:
-            raise ValueError(printable(f"{self.rows.shown} is not a table of merge: name another target"))
         self.is_delta = "delta.minReaderVersion" in properties
-        self.noted = json.loads(properties[_NOTED])
-        check_made(self.name, self.noted, table.keys, self.keep)
+        if _NOTED in properties:
+            self.noted = json.loads(properties[_NOTED])
+            check_made(self.name, self.noted, table.keys, self.keep)
+        elif not self._is_new(self.stored):
+            raise ValueError(printable(f"{self.rows.shown} is not a table of merge: name another target"))
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
         return self.schema
 
@@ -149,25 +151,57 @@ class TableTarget:
         else:
             self._alter(self.stored)
             if noted != self.noted:
-                spark.sql(
-                    f"ALTER TABLE {self.rows} SET TBLPROPERTIES ({sql_string(_NOTED)} = {sql_string(json.dumps(noted))})"
-                )
+                self._note(noted)
         if self.has_view:
             self._make_view(is_new)
         yield str(self.rows)
 
     def _create(self, noted: dict[str, Any]) -> None:
-        empty = self.spark.createDataFrame([], self.schema)
+        """Create the table. This writes no files of data, so an interrupted merge leaves none."""
+        columns = ", ".join(f"{quoted(field.name)} {sql_type(field.dataType)}" for field in self.schema)
         try:
-            empty.writeTo(str(self.rows)).using(self.provider).tableProperty(_NOTED, json.dumps(noted)).create()
+            self.spark.sql(
+                f"CREATE TABLE {self.rows} ({columns}) USING {self.provider} TBLPROPERTIES ({_property(noted)})"
+            )
         except PySparkException as error:
-            if _EXISTS.search(str(error)):
+            if _EXISTS.search(str(error)) and properties_of(self.spark, self.rows) is not None:
                 raise WriteConflictError(f"another job has created {self.rows.shown}: run this merge again") from error
-            raise
+            if _EXISTS.search(str(error)) and self.given.is_path and not self._has_files():
+                self._create_again(noted)
+            elif _EXISTS.search(str(error)) or _IS_NOT_EMPTY in str(error):
+                raise ValueError(
+                    printable(
+                        f"the directory of {self.rows.shown} is not empty, and has no table: a job that began to create it may "
+                        "have been killed. Delete the directory, or name another target"
+                    )
+                ) from error
+            else:
+                raise
+
+    def _has_files(self) -> bool:
+        """Whether the directory of a path has files other than those of Delta's log."""
+        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(self.given.parts[1])
+        return not files.select("path").isEmpty()
+
+    def _create_again(self, noted: dict[str, Any]) -> None:
+        """Create the table of a path where a killed job has left a directory for Delta's log, but no commit.
+
+        To CREATE TABLE, such a table exists. To a transaction, it does not.
+        """
+        empty = self.spark.createDataFrame([], self.schema)
+        empty.write.format("delta").mode("error").save(self.given.parts[1])
+        self._note(noted)
+
+    def _is_new(self, stored: StructType) -> bool:
+        """Whether a table without our property is one that `_create_again` has just created."""
+        return self.given.is_path and MEMORY in stored.names and self.spark.table(str(self.rows)).isEmpty()
+
+    def _note(self, noted: dict[str, Any]) -> None:
+        self.spark.sql(f"ALTER TABLE {self.rows} SET TBLPROPERTIES ({_property(noted)})")
 
     def _alter(self, stored: StructType) -> None:
         new = [
-            f"{quoted(field.name)} {field.dataType.simpleString()}"
+            f"{quoted(field.name)} {sql_type(field.dataType)}"
             for field in self.schema
             if field.name not in stored.names
         ]
@@ -229,6 +263,10 @@ class TableTarget:
         """Run the MERGE. Returns the number of changed rows; None if the table's format does not report it."""
         told = spark.sql(statement.as_merge(relation)).collect()
         return int(told[0]["num_affected_rows"]) if told and "num_affected_rows" in told[0] else None
+
+
+def _property(noted: dict[str, Any]) -> str:
+    return f"{sql_string(_NOTED)} = {sql_string(json.dumps(noted))}"
 
 
 def properties_of(spark: SparkSession, name: TableName) -> dict[str, str] | None:

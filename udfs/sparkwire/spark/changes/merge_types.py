@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     ByteType,
     DataType,
@@ -146,6 +147,21 @@ def wider(old: DataType, new: DataType) -> DataType | None:
 
 def _plain(type: DataType) -> str:
     """The type without nullability, which depends on a table's catalog."""
+    return str(type.simpleString())
+
+
+def sql_type(type: DataType) -> str:
+    """The type in SQL, with quoted names of fields.
+
+    >>> sql_type(StructType().add("row", IntegerType()).add("two words", IntegerType()))
+    'struct<`row`: int, `two words`: int>'
+    """
+    if isinstance(type, StructType):
+        return f"struct<{', '.join(f'{quoted(field.name)}: {sql_type(field.dataType)}' for field in type)}>"
+    if isinstance(type, ArrayType):
+        return f"array<{sql_type(type.elementType)}>"
+    if isinstance(type, MapType):
+        return f"map<{sql_type(type.keyType)}, {sql_type(type.valueType)}>"
     return str(type.simpleString())
 
 
