@@ -60,6 +60,16 @@ def running_engine(
     """
     options = (*SHORT_LIVED, "-Duser.timezone=UTC")
     command = java((str(program), *arguments), *ENGINE, *artifacts, options=options, jars=jars)
+    with running_command(command, workspace) as engine:
+        yield engine
+
+
+@contextmanager
+def running_command(command: Sequence[str], workspace: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The process of a command, until the context ends. Then its standard input ends.
+
+    The output is in ``workspace``, in the file ``engine.log``.
+    """
     with (workspace / "engine.log").open("a") as log:
         engine = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
         try:

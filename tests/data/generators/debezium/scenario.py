@@ -103,11 +103,11 @@ def run(place: Path, database: Database) -> None:
             variant: Messages(place / f"messages.{variant}.jsonl") for own in variants.values() for variant in own
         }
         tellers = [written[next(iter(own))] for own in variants.values()]
-        _settle(engine, place, written.values(), tellers, _is_last_of_snapshot, _QUIET)
+        settle(engine, place, written.values(), tellers, _is_last_of_snapshot, _QUIET)
         for sql, number, label in zip(rest[::3], rest[1::3], rest[2::3], strict=False):
             database.execute(sql)
             quiet = _QUIET_WITH_SIGNALS if int(number) >= _SIGNALS_FROM else _QUIET
-            _settle(engine, place, written.values(), tellers, _is_point(int(number)), quiet)
+            settle(engine, place, written.values(), tellers, _is_point(int(number)), quiet)
             point = {"kind": "point", "point": int(number), "label": label}
             offsets = {variant: messages.next_offsets() for variant, messages in written.items()}
             lines = [point | {"next_offsets": offsets}, *database.tables()]
@@ -136,7 +136,7 @@ def _redeliver(
     file = connector(place, "redelivery", {"name": redelivery.connector, **old_settings, **redelivery.settings})
     sent = Messages(place / f"messages.{redelivery.result}.jsonl")
     with _engine(place, database, [file]) as engine:
-        _settle(engine, place, [sent], [sent], is_end, _QUIET)
+        settle(engine, place, [sent], [sent], is_end, _QUIET)
     point = json.loads(
         (place / "truth" / f"point{redelivery.crash_after:02}.jsonl").read_text("utf-8").partition("\n")[0]
     )
@@ -166,7 +166,7 @@ def _is_point(number: int) -> Callable[[str, dict[str, Any]], bool]:
     return lambda topic, value: topic.endswith(".sync_point") and (value.get("after") or {}).get("n") == number
 
 
-def _settle(
+def settle(
     engine: Popen[bytes],
     place: Path,
     written: Iterable[Messages],
