@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sparkwire.changes.merge_memory import settle
+from sparkwire.changes.merge_memory import resolve_moves
 
 SCHEMA = pa.schema(
     [
@@ -38,37 +38,37 @@ def arrival(key: int, at: tuple[int, int], event: str = "E", **more: Any) -> dic
     return row(key, at, arrival=event, arrived=f"{event}{at}", missing=["w"], is_last=True, **more)
 
 
-def settled(*rows: dict[str, Any], remembers: bool = True) -> list[tuple[Any, ...]]:
+def resolved(*rows: dict[str, Any], remembers: bool = True) -> list[tuple[Any, ...]]:
     """(key, entry, event, value, waits, is gone) of each row that the table does not have."""
-    result = settle(pa.Table.from_pylist(list(rows), SCHEMA), ["key_0"], {"w": "c1"}, remembers)
-    names = ("key_0", "entry", "event", "c1", "waits", "is_gone")
+    result = resolve_moves(pa.Table.from_pylist(list(rows), SCHEMA), ["key_0"], {"w": "c1"}, remembers)
+    names = ("key_0", "entry", "event", "c1", "waits", "is_forgotten")
     return sorted((tuple(one[name] for name in names) for one in result.to_pylist()), key=str)
 
 
 def test_a_pair_in_one_merge_leaves_nothing_to_remember() -> None:
-    found = settled(departure(1, (0, 2), "a", is_last=True), arrival(2, (1, 1)))
+    found = resolved(departure(1, (0, 2), "a", is_last=True), arrival(2, (1, 1)))
     assert found == [(1, None, None, "a", None, False), (2, None, None, "a", None, False)]
 
 
 def test_a_departure_is_remembered_until_its_arrival_comes() -> None:
-    assert settled(departure(1, (0, 2), "a", is_last=True)) == [
+    assert resolved(departure(1, (0, 2), "a", is_last=True)) == [
         (1, None, None, "a", None, False),
         (None, "DEPARTURE", "E", "a", None, False),
     ]
-    assert settled(departure(None, (0, 2), "a", is_stored=True), arrival(2, (1, 1))) == [
+    assert resolved(departure(None, (0, 2), "a", is_stored=True), arrival(2, (1, 1))) == [
         (2, None, None, "a", None, False),
         (None, "DEPARTURE", "E", "a", None, True),
     ]
 
 
 def test_an_arrival_waits_until_its_departure_comes() -> None:
-    assert settled(arrival(2, (1, 1))) == [
+    assert resolved(arrival(2, (1, 1))) == [
         (2, None, None, None, ["w"], False),
         (None, "ARRIVAL", "E", None, None, False),
     ]
     entry = row(None, (1, 1), arrival="E", arrived="E(1, 1)", is_stored=True)
     waiting = row(2, (1, 1), arrived="E(1, 1)", missing=["w"], is_stored=True, is_last=True)
-    assert settled(entry, waiting, departure(1, (0, 2), "a")) == [
+    assert resolved(entry, waiting, departure(1, (0, 2), "a")) == [
         (2, None, None, "a", None, False),
         (None, "ARRIVAL", "E", None, None, True),
     ]
@@ -77,12 +77,12 @@ def test_an_arrival_waits_until_its_departure_comes() -> None:
 def test_a_stored_row_that_learns_nothing_is_not_written() -> None:
     entry = row(None, (1, 1), arrival="E", arrived="E(1, 1)", is_stored=True)
     waiting = row(2, (1, 1), arrived="E(1, 1)", missing=["w"], is_stored=True, is_last=True)
-    assert settled(entry, waiting, departure(None, (5, 2), "z", "F", is_stored=True)) == []
+    assert resolved(entry, waiting, departure(None, (5, 2), "z", "F", is_stored=True)) == []
 
 
 def test_a_pair_is_remembered_while_a_row_waits_through_it() -> None:
     """Key 2 came from key 1, whose departure has not come, and became key 3."""
-    found = settled(
+    found = resolved(
         departure(2, (1, 2), None, "F", arrived="E(1, 1)", missing=["w"], is_last=True),
         row(2, (1, 1), arrival="E", arrived="E(1, 1)", missing=["w"]),
         arrival(3, (2, 1), "F"),
@@ -98,7 +98,7 @@ def test_a_pair_is_remembered_while_a_row_waits_through_it() -> None:
 
 def test_the_nth_departure_belongs_to_the_nth_arrival() -> None:
     stored = departure(None, (0, 2), "a", is_stored=True)
-    assert settled(departure(1, (0, 10), "b"), stored, arrival(2, (1, 1))) == [
+    assert resolved(departure(1, (0, 10), "b"), stored, arrival(2, (1, 1))) == [
         (2, None, None, "a", None, False),
         (None, "DEPARTURE", "E", "a", None, True),
         (None, "DEPARTURE", "E", "b", None, False),
@@ -107,5 +107,5 @@ def test_the_nth_departure_belongs_to_the_nth_arrival() -> None:
 
 def test_a_change_in_one_message_is_never_remembered() -> None:
     """One of its halves is late."""
-    assert settled(arrival(2, (1, 1)), remembers=False) == [(2, None, None, None, None, False)]
-    assert settled(departure(1, (0, 2), "a", is_last=True), remembers=False) == [(1, None, None, "a", None, False)]
+    assert resolved(arrival(2, (1, 1)), remembers=False) == [(2, None, None, None, None, False)]
+    assert resolved(departure(1, (0, 2), "a", is_last=True), remembers=False) == [(1, None, None, "a", None, False)]

@@ -90,7 +90,7 @@ def test_foreign_files_are_an_error_before_anything_is_written(tmp_path: Path, f
         other = MergeFolder(path)
         before = content(other)
         with (
-            pytest.raises(ValueError, match=f"is not a table of merge: it has {name.partition('/')[0]}"),
+            pytest.raises(ValueError, match=f"merge did not write the directory .*: it has {name.partition('/')[0]}"),
             other.locked(),
         ):
             raise AssertionError("it must not be locked")

@@ -176,7 +176,9 @@ def test_what_spark_hides(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_compressed_files_are_one_row(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "relay.bin.gz").write_bytes(gzip.compress((sparkwire.samples() / "databus/relay_v1.bin").read_bytes(), mtime=0))
+    (tmp_path / "relay.bin.gz").write_bytes(
+        gzip.compress((sparkwire.samples() / "databus/relay_v1.bin").read_bytes(), mtime=0)
+    )
     rows = spark.read.format("binaryFile").load(str(tmp_path)).selectExpr("inline(dbus_events(content))").collect()
     assert [row["error"] for row in rows] == ["BAD_MAGIC"]
 

@@ -297,7 +297,7 @@ class Facts:
             pairs(sparkwire.merged(self.spark, path)),
             error,
             named,
-            os.listdir(other),
+            [file.name for file in other.iterdir()],
         ]
 
     # -- the result

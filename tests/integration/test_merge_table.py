@@ -12,7 +12,7 @@ from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
 ANOTHER = "WriteConflictError: another job writes to shop.%s: only one merge at a time may write to a table. Run this merge again"
-NOT_MINE = "is not a table of merge: name another target"
+NOT_MINE = "ValueError: merge did not create %s: name another target"
 NO_TABLE = (
     "is not empty, and has no table: a job that began to create it may have been killed. Delete the directory, or name another "
     "target"
@@ -79,9 +79,9 @@ RIGHT: dict[str, Any] = {
     ],
     "foreign_and_lost_tables": [
         {
-            "foreign": f"ValueError: shop.foreign exists, and {NOT_MINE}",
-            "foreign, kept": f"ValueError: shop.foreign {NOT_MINE}",
-            "foreign rows": f"ValueError: shop.other__rows {NOT_MINE}",
+            "foreign": "ValueError: shop.foreign exists, and merge did not create it: name another target",
+            "foreign, kept": NOT_MINE % "shop.foreign",
+            "foreign rows": NOT_MINE % "shop.other__rows",
             "lost": LOST,
             "removes": 'ValueError: shop.mine was made with deletes="remove": continue with it, or name another target',
             "keeps": 'ValueError: shop.mine_kept was made with deletes="keep": continue with it, or name another target',

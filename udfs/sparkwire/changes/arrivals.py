@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def settle(rows: pa.Table) -> pa.Table:
+def with_moved_values(rows: pa.Table) -> pa.Table:
     """Return the ``wanted`` rows that lack values of an old key, with these values filled in.
 
     ``rows`` is a table with ``wanted BOOLEAN``, ``departed STRING`` (the event, if the row is a departure), ``arrived STRING``,
@@ -36,11 +36,11 @@ def settle(rows: pa.Table) -> pa.Table:
             if place is None:
                 names.append(field.name)
     chosen = rows.take(pa.array(wanted))
-    settled = {
+    filled = {
         "moved": pa.array(unknown, rows.schema.field("moved").type),
         "row": pa.StructArray.from_arrays(fields, fields=list(row.type)),
     }
-    for name, column in settled.items():
+    for name, column in filled.items():
         chosen = chosen.set_column(chosen.schema.get_field_index(name), chosen.schema.field(name), column)
     return chosen
 

@@ -64,8 +64,8 @@ def read_debezium(
     before, after, of_cells = *(image.at(rows) for image in scan.image_objects), scan.of_cassandra[rows]
     if of_cells.any():
         after = without_cells(after, of_cells & (after.kinds == OBJECT))
-        gone = of_cells & (scan.operations[rows] == DELETE_CODE)
-        before, after = before._replace(data=after.data).unless(gone, after), after.only(~gone)
+        is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
+        before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
     errors = _errors(messages, wrong, dead, unknown | (dead & no_key)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)

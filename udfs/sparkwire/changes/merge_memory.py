@@ -29,7 +29,7 @@ DEPARTURE, ARRIVAL = "DEPARTURE", "ARRIVAL"
 """what an entry is: a row of the table that belongs to no key"""
 
 
-def settle(rows: pa.Table, keys: Sequence[str], values: Mapping[str, str], remembers: bool) -> pa.Table:
+def resolve_moves(rows: pa.Table, keys: Sequence[str], values: Mapping[str, str], remembers: bool) -> pa.Table:
     """Give rows the values that came with an arrival, and decide what the table has to remember.
 
     Parameters
@@ -55,9 +55,9 @@ def settle(rows: pa.Table, keys: Sequence[str], values: Mapping[str, str], remem
     pa.Table
         The rows that differ from those of the table, without ``is_last``, ``departure`` and ``missing``. New columns are
         ``event``, ``waits ARRAY<STRING>`` and two others. ``entry`` is DEPARTURE, ARRIVAL, or NULL for the row of a key.
-        ``is_gone`` shows whether the table has to forget an entry. ``arrived`` stays for rows that wait, and for an ARRIVAL.
+        ``is_forgotten`` shows whether the table has to forget an entry. ``arrived`` stays for rows that wait, and for an ARRIVAL.
     """
-    return _Rows(rows, keys, values, remembers).settled()
+    return _Rows(rows, keys, values, remembers).resolved()
 
 
 class _Rows:
@@ -72,23 +72,23 @@ class _Rows:
         departures, arrivals = (_by_event(rows[name].to_pylist(), orders) for name in ("departure", "arrival"))
         self.departure_of: dict[str | None, int] = {}
         """the row of the departure that belongs to an arrival"""
-        self.lonely: set[int] = set()
+        self.unpaired: set[int] = set()
         """rows of departures and arrivals without the other one"""
         self.partner: dict[int, int] = {}
         """the row of the arrival of a departure"""
         for event in departures.keys() | arrivals.keys():
-            gone, come = departures[event], arrivals[event]
-            for left, entered in zip(gone, come, strict=False):
-                self.departure_of[self.arrived[entered]] = left
-                self.partner[left] = entered
-            both = min(len(gone), len(come))
-            self.lonely |= {*gone[both:], *come[both:]} if remembers else set()
+            left, entered = departures[event], arrivals[event]
+            for departure, arrival in zip(left, entered, strict=False):
+                self.departure_of[self.arrived[arrival]] = departure
+                self.partner[departure] = arrival
+            pairs = min(len(left), len(entered))
+            self.unpaired |= {*left[pairs:], *entered[pairs:]} if remembers else set()
 
-    def settled(self) -> pa.Table:
+    def resolved(self) -> pa.Table:
         is_last, departs, arrives = (self.rows[name].to_pylist() for name in ("is_last", "departure", "arrival"))
         waits = [self._waits(at) for at in range(len(self.missing))]
         kept = self._kept(waits, is_last)
-        out: list[tuple[int, str | None, bool]] = []  # row, entry, whether it is gone
+        out: list[tuple[int, str | None, bool]] = []  # row, entry, whether the table forgets it
         for at, stored in enumerate(self.stored):
             if is_last[at] and not (stored and self._is_same(at, waits[at])):
                 out.append((at, None, False))
@@ -125,7 +125,7 @@ class _Rows:
 
     def _kept(self, waits: Sequence[Sequence[str]], is_last: Sequence[bool]) -> set[int]:
         """The departures and arrivals to remember: those without the other one, and those through which a row still waits."""
-        kept = set(self.lonely)
+        kept = set(self.unpaired)
         open_ones = [at for at, names in enumerate(waits) if names and (is_last[at] or at in kept)]
         while open_ones:
             before = self.departure_of.get(self.arrived[open_ones.pop()])
@@ -158,7 +158,7 @@ class _Rows:
             ("entry", pa.array([entry for _, entry, _ in out], pa.string())),
             ("event", pa.array(event, pa.string())),
             ("waits", pa.array(waiting, pa.list_(pa.string()))),
-            ("is_gone", pa.array([gone for *_, gone in out], pa.bool_())),
+            ("is_forgotten", pa.array([forgotten for *_, forgotten in out], pa.bool_())),
         ):
             result = result.append_column(name, column)
         return result

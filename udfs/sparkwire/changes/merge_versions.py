@@ -58,7 +58,9 @@ class MergeFolder(Folder):
         strange += [name for name in self.folders() if not name.startswith(".") and name != _VERSIONS]
         if strange:
             raise ValueError(
-                printable(f"{self.path} is not a table of merge: it has {strange[0]}. Pass an empty directory")
+                printable(
+                    f"merge did not write the directory {self.path}: it has {strange[0]}. Pass an empty directory"
+                )
             )
         latest = self.read(LATEST)
         if latest is None:

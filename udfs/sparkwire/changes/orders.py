@@ -23,6 +23,8 @@ LOG: Final = "log"
 POSITION: Final = "position"
 SEPARATE: Final = (PARTITION, LOG)
 """parts that separate orders of one epoch"""
+SAME_POSITION: Final = "same position"
+"""what separates orders that have the same position of the source, and another partition"""
 
 NUMBER: Final = pa.struct([("digits", pa.int32()), ("number", pa.string())])
 """An integer of any length, as a STRUCT that sorts like the number."""
@@ -35,13 +37,15 @@ WAYS_OUT: Final = {
     PARTITION: 'pass order="source" to sparkwire.changes, or a greater epoch for the later partition',
     "topic": 'pass order="source" to sparkwire.changes, or a greater epoch for the later topic',
     LOG: 'pass sparkwire.changes a greater epoch for the later log, or order="offset" if the topic has one partition',
+    SAME_POSITION: "pass sparkwire.changes a greater epoch for the later partition",
 }
 """what to do about orders that are not comparable"""
 
 
 def incomparable_sentence(part: str) -> str:
     """The format of an error about two orders of one epoch that ``part`` separates: what, its two values, and the epoch."""
-    return _OF_EPOCH.replace("the %s", f"the {part}s") + WAYS_OUT[part]
+    separate = PARTITION if part == SAME_POSITION else part
+    return _OF_EPOCH.replace("the %s", f"the {separate}s") + WAYS_OUT[part]
 
 
 def numbers(texts: pa.Array) -> pa.Array:

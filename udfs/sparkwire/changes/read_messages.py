@@ -136,7 +136,7 @@ def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
     firsts = np.repeat(listed.firsts[:-1], counts).astype(np.int64)
     lasts = np.repeat(listed.firsts[1:], counts)
     index = firsts + places
-    return listed.whole().at_or_absent(np.where(index < lasts, index, -1))
+    return listed.together().at_or_absent(np.where(index < lasts, index, -1))
 
 
 def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Values | None]:
@@ -181,7 +181,7 @@ def _lists(arrays: Values) -> pa.Array:
     distinct = values.distinct(arrays)
     items = values.items(arrays.at(distinct.rows))
     return (
-        distinct.spread(lists(items.firsts, values.texts(items.whole())))
+        distinct.spread(lists(items.firsts, values.texts(items.together())))
         if len(distinct.rows)
         else pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
     )

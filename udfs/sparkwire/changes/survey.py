@@ -53,20 +53,20 @@ class Survey(NamedTuple):
 
     @classmethod
     def of(cls, facts: Iterable[str], format: str, table: Table | None) -> Survey:
-        told: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE)}
+        seen: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE)}
         for fact in sorted(facts):
             [(name, value)] = json.loads(fact).items()
-            told[name].append(value)
-        topics = _topics(told[_TOPIC], table)
-        texts = [json.dumps(columns) for topic, columns in told[_COLUMNS] if topics.get(topic, OWN) == OWN]
-        keys = {tuple(names) for topic, names in told[_KEYS] if topics.get(topic, OWN) == OWN}
+            seen[name].append(value)
+        topics = _topics(seen[_TOPIC], table)
+        texts = [json.dumps(columns) for topic, columns in seen[_COLUMNS] if topics.get(topic, OWN) == OWN]
+        keys = {tuple(names) for topic, names in seen[_KEYS] if topics.get(topic, OWN) == OWN}
         return cls(
-            sorted({table_name(*parts) for parts in told[_TABLE]}),
+            sorted({table_name(*parts) for parts in seen[_TABLE]}),
             _columns(texts, format),
             keys.pop() if len(keys) == 1 else None,
             topics,
             all(verdict == OWN for verdict in topics.values()),
-            sorted(told[_ADVICE]),
+            sorted(seen[_ADVICE]),
         )
 
 
@@ -105,9 +105,9 @@ def _topics(facts: list[tuple[str, bool | None]], table: Table | None) -> dict[s
     named = [topic for topic in nameless if _is_named(topic, table)]
     verdicts = {}
     for topic, kinds in seen.items():
-        told = kinds - {None}
-        if told:
-            verdicts[topic] = OWN if told == {True} else OTHER if told == {False} else UNKNOWN
+        answers = kinds - {None}
+        if answers:
+            verdicts[topic] = OWN if answers == {True} else OTHER if answers == {False} else UNKNOWN
         elif topic in named or len(seen) == 1:
             verdicts[topic] = OWN
         else:

@@ -270,7 +270,7 @@ def _of_mask(text: str, names: tuple[str, ...]) -> list[str] | None:
 def _arrays(items: Values) -> pa.Array:
     """ARRAY<STRING> from arrays of texts, or from texts with commas."""
     listed = values.items(items)
-    members = values.texts(listed.whole())
+    members = values.texts(listed.together())
     named = bools_of(pc.not_equal(members, "").fill_null(True))  # a bootstrap of Maxwell writes an empty set as [""]
     firsts = np.concatenate(([0], np.cumsum(named)))[listed.firsts].astype(np.int32)
     from_arrays = lists(firsts, members.filter(primitive(named, type=pa.bool_())), items.kinds == ARRAY)

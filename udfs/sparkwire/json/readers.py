@@ -110,7 +110,7 @@ def _number(items: Values, _: Type) -> Converted:
 
 def _array(items: Values, type: Type) -> Converted:
     listed = values.items(items)
-    inner = read(listed.whole(), type.inner[0])
+    inner = read(listed.together(), type.inner[0])
     invalid = _any_of(inner.invalid, listed.firsts)
     return Converted(lists(listed.firsts, inner.column, (items.kinds == ARRAY) & ~invalid), invalid)
 
@@ -137,9 +137,9 @@ def _map(items: Values, type: Type) -> Converted:
 
 def _pairs(items: Values, type: Type) -> Converted:
     listed = values.items(items)
-    pairs = listed.whole()
+    pairs = listed.together()
     is_pair = (pairs.kinds == ARRAY) & (pairs.counts == 2)
-    both = values.items(pairs.only(is_pair)).whole()
+    both = values.items(pairs.only(is_pair)).together()
     first = np.where(is_pair, 2 * (np.cumsum(is_pair) - 1), -1)
     keys = read(both.at_or_absent(first), type.inner[0])
     entries = read(both.at_or_absent(np.where(is_pair, first + 1, -1)), type.inner[1])

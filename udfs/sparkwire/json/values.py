@@ -249,7 +249,7 @@ class Items(NamedTuple):
             if int(place[0]) == total:
                 return
 
-    def whole(self) -> Values:
+    def together(self) -> Values:
         """All items; each container has its number of members."""
         pieces = list(self.pieces())
         starts, sizes, kinds = (np.concatenate([piece[k] for piece in pieces]) for k in (1, 2, 3))

@@ -2,7 +2,7 @@
 
 Spark exchanges the changes once, by key. Every branch of the query reads that exchange, so Spark decodes them once. The first
 branch selects the row with the greatest order of each key. The second one finds the last TRUNCATEs, and whether the changes
-are of two tables. A third one fills in values that last rows lack (`settled`). AQE drops it if no row lacks values.
+are of two tables. A third one fills in values that last rows lack (`with_earlier_values`). AQE drops it if no row lacks values.
 
 The last stage of the query raises the errors about several changes: PySpark has no class for the failure of two stages.
 """
@@ -18,14 +18,14 @@ from pyspark.sql import Column, DataFrame
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER, TIME, TWO_TABLES, UNEXPECTED
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.history import settled
+from sparkwire.spark.changes.history import with_earlier_values
 from sparkwire.spark.changes.moments import moment, until_order
 from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.changes.steps import LACKS_VALUES, LIVE_RANK, events
 from sparkwire.spark.changes.truncates import Ended, last_truncates
 
 _HISTORY: Final = ("unavailable", "has_values", "begins", "departure", "arrival")
-"""columns of `events` that only `settled` needs"""
+"""columns of `events` that only `with_earlier_values` needs"""
 _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"
 
@@ -50,13 +50,13 @@ def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFra
     last = last.withColumn("live", F.expr(_IS_LIVE))
     lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
     names = ["at", "time", *table.places().values(), *(["unexpected"] if table.has_unexpected else [])]
-    whole = _with_facts(last, facts).where(_exists(table, lacks)).withColumn("at", F.expr(table.order.whole()))
+    complete = _with_facts(last, facts).where(_exists(table, lacks)).withColumn("at", F.expr(table.order.as_struct()))
     if not table.may_lack_values:
-        return whole.select(names)
+        return complete.select(names)
     some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
     history = _nested(steps.crossJoin(F.broadcast(some)), table)
-    late = _with_facts(settled(history, table), facts).where(_exists_late(table))
-    return whole.select(names).unionByName(late.select(names))
+    late = _with_facts(with_earlier_values(history, table), facts).where(_exists_late(table))
+    return complete.select(names).unionByName(late.select(names))
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -136,7 +136,7 @@ def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
     TRUNCATE because the greatest STRUCT of a column takes longer.
     """
     topic = "topic" if table.topic else "CAST(NULL AS STRING)"
-    end = f"CASE WHEN rank IS NULL THEN struct({table.order.whole()} AS at, {topic} AS topic) END"
+    end = f"CASE WHEN rank IS NULL THEN struct({table.order.as_struct()} AS at, {topic} AS topic) END"
     name = "CASE WHEN `table` IS NOT NULL THEN xxhash64(`table`) END"
     few = steps.groupBy(F.expr(end).alias("end")).agg(
         F.expr(f"min({name}) AS least"),
@@ -165,7 +165,7 @@ def _exists(table: ChangedTable, lacks: str) -> str:
     It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail.
     """
     order, key = table.order, key_text(table.keys, table.key_names())
-    ended = Ended(table, order.whole())
+    ended = Ended(table, order.as_struct())
     two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
     cases = [
         f"WHEN facts.two_tables THEN raise_error({two_tables})",

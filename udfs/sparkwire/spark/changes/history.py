@@ -15,13 +15,13 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.changes.arrivals import settle
+from sparkwire.changes.arrivals import with_moved_values
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import key_text, sentence
 from sparkwire.spark.changes.steps import LACKS_VALUES
 
 _REPEATS: Final = "(departure IS NOT NULL AND NOT coalesce(was_live, TRUE))"
-"""whether a step is the departure of a key that is gone already: the connector has repeated its message"""
+"""whether a step is the departure of a key that no longer exists: the connector has repeated its message"""
 _REPEATED: Final = "array_max(transform(filter(departures, one -> one.event = departure AND one.lived), one -> one.at))"
 """the order of the departure that it repeats"""
 _ARRIVED: Final = (
@@ -30,7 +30,7 @@ _ARRIVED: Final = (
 """the order of the last arrival; if the connector has repeated its message, that of the first one in this life of the key"""
 
 
-def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
+def with_earlier_values(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The last steps that lack values, filled with their earlier values, also from before a change of the key.
 
     Columns: the key, ``at``, ``topic``, ``time`` and the values. ``unexpected`` also has the texts of the earlier values.
@@ -38,7 +38,7 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """
     places = table.value_places()
     moved = {
-        name: f"(arrived.life = life AND coalesce(told_{place}.life < life OR told_{place}.at < arrived.at, TRUE))"
+        name: f"(arrived.life = life AND coalesce(last_{place}.life < life OR last_{place}.at < arrived.at, TRUE))"
         for name, place in places.items()
     }
     values = ", ".join(
@@ -46,7 +46,7 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
         for name, place in places.items()
     )
     all_places = ", ".join(map(sql_string, places.values()))
-    result = _told(steps, table).selectExpr(
+    result = _values_so_far(steps, table).selectExpr(
         *table.key_names(),
         *("at", "topic", "`time`", "unavailable", "unexpected", "wanted"),
         f"concat(departure, '#', {_number('departures', 'departure')}) AS departed",
@@ -62,7 +62,7 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     def go_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)
         if some:
-            yield from settle(pa.Table.from_batches(some)).to_batches()
+            yield from with_moved_values(pa.Table.from_batches(some)).to_batches()
 
     # There are few changes of keys, so one task resolves them.
     complete = "size(moved) = 0"
@@ -77,19 +77,21 @@ def settled(steps: DataFrame, table: ChangedTable) -> DataFrame:
     )
 
 
-def _told(steps: DataFrame, table: ChangedTable) -> DataFrame:
+def _values_so_far(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """The steps, each with what the steps of its key up to it say.
 
     ``life``: how many lives of the key ended or began before; ``arrived``: the last change of another key to this one;
-    ``told_…``: the last value of each column; ``split``: the last step that has no common order with others of its epoch.
+    ``last_…``: the last value of each column; ``split``: the last step that has no common order with others of its epoch.
     """
     keys, places = [*table.key_names(), "is_truncate"], table.value_places()
     by_key = f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(table.order.sequence)}"
     now = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     before = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     # The row of an UPDATE_BEFORE lives on in the step with the same order.
-    ends = f"NOT live AND NOT coalesce(lead({table.order.whole()}) OVER ({by_key}) = {table.order.whole()}, FALSE)"
-    lives = steps.selectExpr("*", f"{table.order.whole()} AS at", f"{ends} AS is_end").selectExpr(
+    ends = (
+        f"NOT live AND NOT coalesce(lead({table.order.as_struct()}) OVER ({by_key}) = {table.order.as_struct()}, FALSE)"
+    )
+    lives = steps.selectExpr("*", f"{table.order.as_struct()} AS at", f"{ends} AS is_end").selectExpr(
         "*",
         f"count_if(begins) OVER {now} + count_if(is_end) OVER {before} AS life",
         f"lag(live) OVER ({by_key}) AS was_live",
@@ -108,7 +110,7 @@ def _told(steps: DataFrame, table: ChangedTable) -> DataFrame:
         f"last(CASE WHEN error IS NOT NULL THEN struct(at, error) END, TRUE) OVER {now} AS split",
         *(
             f"last(CASE WHEN has_values AND NOT {_lacks(name)} THEN named_struct('at', at, 'life', life, 'value', {place}, "
-            f"'why', unexpected[{sql_string(name)}]) END, TRUE) OVER {now} AS told_{place}"
+            f"'why', unexpected[{sql_string(name)}]) END, TRUE) OVER {now} AS last_{place}"
             for name, place in places.items()
         ),
     )
@@ -120,11 +122,11 @@ def _lacks(name: str) -> str:
 
 def _value(name: str, place: str) -> str:
     """The value of a column, its text if it does not fit, and the error if the steps leave open which value it is."""
-    known, own = f"coalesce(told_{place}.life = life, FALSE)", f"(has_values AND NOT {_lacks(name)})"
-    unclear = f"NOT {own} AND NOT coalesce({known} AND split.at < told_{place}.at, FALSE)"
+    known, own = f"coalesce(last_{place}.life = life, FALSE)", f"(has_values AND NOT {_lacks(name)})"
+    unclear = f"NOT {own} AND NOT coalesce({known} AND split.at < last_{place}.at, FALSE)"
     return (
-        f"named_struct('value', CASE WHEN {known} THEN told_{place}.value END, "
-        f"'why', CASE WHEN {known} AND NOT {own} THEN told_{place}.why END, 'split', CASE WHEN {unclear} THEN split.error END)"
+        f"named_struct('value', CASE WHEN {known} THEN last_{place}.value END, "
+        f"'why', CASE WHEN {known} AND NOT {own} THEN last_{place}.why END, 'split', CASE WHEN {unclear} THEN split.error END)"
     )
 
 

@@ -139,8 +139,8 @@ class Merge(NamedTuple):
         with named_view(last) as own, named_view(source) as view:
             query = clauses.lateness(own, relation)
             # Where each changed row is one of a key in the batch, the others are late.
-            is_told = target.tells_changed and not clauses.is_exact
-            lateness = None if is_told else spark.sql(query).collect()[0]
+            counts_changed = target.tells_changed and not clauses.is_exact
+            lateness = None if counts_changed else spark.sql(query).collect()[0]
             changed = target.run(spark, relation, clauses.statement(view))
             if changed and clauses.is_exact and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())

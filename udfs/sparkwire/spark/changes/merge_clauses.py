@@ -25,7 +25,7 @@ from sparkwire.spark.frames import quoted
 CONFLICT: Final = "the table has changed since this merge has read it"
 """the error of a statement whose rows were computed from rows that the table no longer has"""
 _CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
-_IS_LOST: Final = "(s.is_gone OR s.read_at IS NOT NULL)"
+_IS_LOST: Final = "(s.is_forgotten OR s.read_at IS NOT NULL)"
 """whether a row that matches none was computed from one"""
 _MAP: Final = "CAST(map() AS MAP<STRING, STRING>)"
 _BEGINS: Final = f"(s.known AND t.{DELETED})"
@@ -84,7 +84,7 @@ class Clauses:
         return self.has_read or self.facts.truncated is not None
 
     def statement(self, view: str) -> Statement:
-        matched = [Clause("s.is_gone", None)] if self.has_read else []
+        matched = [Clause("s.is_forgotten", None)] if self.has_read else []
         matched.append(Clause(self._counts(), self._updated()))
         ended = []
         if self.facts.truncated is not None:

@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, S
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
-from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, settle
+from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, resolve_moves
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.history import epoch_split
 from sparkwire.spark.changes.merge_clauses import DIGEST, remembered
@@ -32,13 +32,13 @@ _NAMES = "ARRAY<STRING>"
 def with_history(
     rows: DataFrame, steps: DataFrame, target: str, table: ChangedTable, truncate: str
 ) -> tuple[DataFrame, int | None]:
-    """Replace the rows (`last_rows`) that lack values by whole ones, and add what the table has to remember and to forget.
+    """Replace the rows (`last_rows`) that lack values by complete ones, and add what the table has to remember and to forget.
 
     ``target`` is the table, and ``truncate`` the order of the batch's last TRUNCATE or "", as SQL. New columns:
 
     - ``is_read``: whether the row comes from the table, too;
     - ``read_at``: the order of the table's row then;
-    - ``is_gone``: whether the table has to forget the entry.
+    - ``is_forgotten``: whether the table has to forget the entry.
 
     The second result is the table's `DIGEST`.
     """
@@ -60,10 +60,10 @@ def with_history(
     # Rows that wait for a departure may get their values, whether or not the batch has their keys.
     of_keys = seen.where("entry IS NULL").join(some.withColumn("is_read", F.lit(True)), _all(same), "left")
     of_keys = of_keys.where("is_read OR waits IS NOT NULL").select(seen.columns)
-    told = _told(new.unionByName(of_keys), table, has_topic, truncate)
-    found = _settled(told.unionByName(_as_told(entries, table)), table)
+    so_far = _values_so_far(new.unionByName(of_keys), table, has_topic, truncate)
+    found = _resolved(so_far.unionByName(_entries_so_far(entries, table)), table)
     own = rows.where(f"NOT ({again})").withColumns(
-        {"is_read": F.lit(False), "read_at": F.lit(None).cast(rows.schema["at"].dataType), "is_gone": F.lit(False)}
+        {"is_read": F.lit(False), "read_at": F.lit(None).cast(rows.schema["at"].dataType), "is_forgotten": F.lit(False)}
     )
     return own.select(found.columns).unionByName(found), digest
 
@@ -80,7 +80,7 @@ def _new_steps(steps: DataFrame, table: ChangedTable) -> DataFrame:
     return steps.where("NOT is_truncate").selectExpr(
         *table.key_names(),
         *table.order.names,
-        f"{table.order.whole()} AS at",
+        f"{table.order.as_struct()} AS at",
         *("topic", "rank", "live", "has_values", "`time`", *table.value_places().values(), "unavailable", "unexpected"),
         *("departure", "arrival", "begins", "ends", "FALSE AS is_stored"),
         "CAST(NULL AS STRING) AS entry",
@@ -118,12 +118,12 @@ def _stored_steps(stored: DataFrame, table: ChangedTable) -> DataFrame:
     )
 
 
-def _told(steps: DataFrame, table: ChangedTable, has_topic: bool, truncate: str) -> DataFrame:
+def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, truncate: str) -> DataFrame:
     """What the rows of each key show: for its last row, and for each change of a key, the values up to it.
 
     A value does not outlive its row. ``arrived`` identifies the arrival with which the row began, and ``missing`` names the
-    columns whose values came with it. A message that the connector repeated is no further change of the key: the old key is
-    gone already, or the new one lives.
+    columns whose values came with it. A message that the connector repeated is no further change of the key: the old key
+    no longer exists, or the new one lives.
     """
     keys, places = ", ".join(table.key_names()), table.value_places()
     by_key = f"PARTITION BY {keys} ORDER BY {', '.join(table.order.sequence)}"
@@ -134,7 +134,7 @@ def _told(steps: DataFrame, table: ChangedTable, has_topic: bool, truncate: str)
     starts = "live AND (begins OR arrives IS NOT NULL OR is_over) OR waits_for IS NOT NULL"
     truncated = f"max(if(live AND at > {truncate}, 1, 0)) OVER {now}" if truncate else "0"
     identity = "CASE WHEN arrives IS NOT NULL THEN to_json(struct(arrives AS event, at)) ELSE waits_for END"
-    told = {
+    last = {
         place: f"last(CASE WHEN has_values AND NOT {_lacks(name)} THEN named_struct('n', n, 'life', life, 'value', {place}, "
         f"'why', unexpected[{sql_string(name)}]) END, TRUE) OVER {now} AS {place}"
         for name, place in places.items()
@@ -163,7 +163,7 @@ def _told(steps: DataFrame, table: ChangedTable, has_topic: bool, truncate: str)
             f"last(CASE WHEN {identity} IS NOT NULL OR begins THEN struct(life, {identity} AS id) END, TRUE) OVER {now} AS born",
             f"last(CASE WHEN error IS NOT NULL THEN struct(n, error) END, TRUE) OVER {now} AS split",
             f"last(CASE WHEN has_values THEN struct(unexpected) END, TRUE) OVER {now} AS unexpected",
-            *told.values(),
+            *last.values(),
         )
         .where("is_last OR departure IS NOT NULL OR arrival IS NOT NULL")
         .selectExpr(
@@ -208,8 +208,8 @@ def _is_later(table: ChangedTable, has_topic: bool) -> str:
     )
 
 
-def _as_told(entries: DataFrame, table: ChangedTable) -> DataFrame:
-    """Entries in the form of `_told`."""
+def _entries_so_far(entries: DataFrame, table: ChangedTable) -> DataFrame:
+    """Entries in the form of `_values_so_far`."""
     return entries.selectExpr(
         *(*table.key_names(), "at", "topic", "`time`", "live", "is_stored", "at AS read_at", "FALSE AS is_last"),
         *("departure", "arrival"),
@@ -223,26 +223,26 @@ def _as_told(entries: DataFrame, table: ChangedTable) -> DataFrame:
     )
 
 
-def _settled(told: DataFrame, table: ChangedTable) -> DataFrame:
-    """The rows to merge, see `settle`."""
+def _resolved(so_far: DataFrame, table: ChangedTable) -> DataFrame:
+    """The rows to merge, see `resolve_moves`."""
     places, keys, remembers = table.value_places(), table.key_names(), table.has_events
     schema = StructType(
         [
-            *(field for field in told.schema if field.name not in ("is_last", "departure", "arrival", "missing")),
+            *(field for field in so_far.schema if field.name not in ("is_last", "departure", "arrival", "missing")),
             StructField("entry", StringType()),
             StructField("event", StringType()),
             StructField("waits", ArrayType(StringType())),
-            StructField("is_gone", BooleanType()),
+            StructField("is_forgotten", BooleanType()),
         ]
     )
 
     def go_on(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)
         if some:
-            yield from settle(pa.Table.from_batches(some), keys, places, remembers).to_batches()
+            yield from resolve_moves(pa.Table.from_batches(some), keys, places, remembers).to_batches()
 
     # There are few such keys, so one task resolves them.
-    rows = told.repartition(1).mapInArrow(go_on, schema)
+    rows = so_far.repartition(1).mapInArrow(go_on, schema)
     whys = ", ".join(f"struct({sql_string(name)} AS key, {place}.why AS value)" for name, place in places.items())
     own = "map_filter(unexpected, (name, text) -> NOT array_contains(array({}), name))".format(
         ", ".join(map(sql_string, places)) or "''"
@@ -261,7 +261,7 @@ def _settled(told: DataFrame, table: ChangedTable) -> DataFrame:
         f"CASE WHEN {remembers_something} THEN {noted} END AS memory",
         "TRUE AS is_read",
         "CASE WHEN entry IS NULL OR is_stored THEN read_at END AS read_at",
-        "is_gone",
+        "is_forgotten",
     )
 
 

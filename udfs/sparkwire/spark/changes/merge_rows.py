@@ -100,7 +100,7 @@ def last_rows(steps: DataFrame, table: ChangedTable) -> DataFrame:
     return last.where("nth = 1").selectExpr(
         *table.key_names(),
         f"CASE WHEN is_truncate THEN {memory(entry=sql_string(TRUNCATE))} END AS memory",
-        f"{order.whole()} AS at",
+        f"{order.as_struct()} AS at",
         *("topic", "`time`", "live", "newest IS NOT NULL AS known"),
         *(f"newest.{place} AS {place}" for place in table.value_places().values()),
         *("newest.unexpected AS unexpected", "if(newest.begins, NULL, newest.unavailable) AS kept"),

@@ -66,10 +66,10 @@ class Statement(NamedTuple):
         )
         values = [f"{_value(name, clauses)} AS {quoted(name)}" for name in columns]
         removed = [str(k) for k, clause in enumerate(clauses) if clause.assigned is None]
-        gone = f" AND NOT coalesce(chosen IN ({', '.join(removed)}), FALSE)" if removed else ""
+        stays = f" AND NOT coalesce(chosen IN ({', '.join(removed)}), FALSE)" if removed else ""
         return (
             f"SELECT {', '.join(values)}, chosen IS NOT NULL AS {CHANGED} FROM ({rows}) "
-            f"WHERE (t._present_ IS NOT NULL OR chosen IS NOT NULL){gone}"
+            f"WHERE (t._present_ IS NOT NULL OR chosen IS NOT NULL){stays}"
         )
 
 

@@ -92,7 +92,7 @@ class TableTarget:
             self.noted = json.loads(properties[_NOTED])
             check_made(self.name, self.noted, table.keys, self.keep)
         elif not self._is_new(self.stored):
-            raise ValueError(printable(f"{self.rows.shown} is not a table of merge: name another target"))
+            raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
         return self.schema
 
@@ -115,7 +115,7 @@ class TableTarget:
         elif _NOTED in properties:
             raise self._made_otherwise()
         else:
-            raise ValueError(printable(f"{self.name} exists, and is not a table of merge: name another target"))
+            raise ValueError(printable(f"{self.name} exists, and merge did not create it: name another target"))
 
     def _made_otherwise(self) -> ValueError:
         made = "remove" if self.keep else "keep"
@@ -261,8 +261,8 @@ class TableTarget:
 
     def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
         """Run the MERGE. Returns the number of changed rows; None if the table's format does not report it."""
-        told = spark.sql(statement.as_merge(relation)).collect()
-        return int(told[0]["num_affected_rows"]) if told and "num_affected_rows" in told[0] else None
+        counts = spark.sql(statement.as_merge(relation)).collect()
+        return int(counts[0]["num_affected_rows"]) if counts and "num_affected_rows" in counts[0] else None
 
 
 def _property(noted: dict[str, Any]) -> str:

@@ -100,7 +100,7 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
     for name in (ORDER, TIME, DELETED, MEMORY):
         if name not in stored.names:
             raise ValueError(
-                printable(f"{target} is not a table of merge, because it has no column {name}: name another target")
+                printable(f"{target} has no column {name}, so merge did not create it: name another target")
             )
     own = {name.lower(): name for name in stored.names}
     for name in new.names if not is_case_sensitive else ():
@@ -140,8 +140,8 @@ def wider(old: DataType, new: DataType) -> DataType | None:
     decimals = [_as_decimal(type) for type in (old, new)]
     if decimals[0] and decimals[1] and DecimalType in (old.__class__, new.__class__):
         scale = max(d.scale for d in decimals if d)
-        whole = max(d.precision - d.scale for d in decimals if d)
-        return DecimalType(whole + scale, scale) if whole + scale <= 38 else None
+        integer_digits = max(d.precision - d.scale for d in decimals if d)
+        return DecimalType(integer_digits + scale, scale) if integer_digits + scale <= 38 else None
     return None
 
 

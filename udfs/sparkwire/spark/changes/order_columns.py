@@ -9,7 +9,7 @@ from pyspark.sql.types import DataType, StructType
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
-from sparkwire.changes.orders import EPOCH, LOG, PARTITION, POSITION, SEPARATE, incomparable_sentence
+from sparkwire.changes.orders import EPOCH, LOG, PARTITION, POSITION, SAME_POSITION, SEPARATE, incomparable_sentence
 from sparkwire.spark.frames import quoted
 
 
@@ -44,7 +44,7 @@ def incomparable_error(a: str, b: str, order: DataType, what: str) -> str:
         return "CAST(NULL AS BOOLEAN)"
     epoch, text = epoch_of(a, order), sentence(part, f"{a}.{part}", f"{b}.{part}", epoch_of(a, order), what)
     if tie := tied_parts(order):
-        of_tie = sentence(tie[-1], f"{a}.{tie[-1]}", f"{b}.{tie[-1]}", epoch, what)
+        of_tie = sentence(SAME_POSITION, f"{a}.{tie[-1]}", f"{b}.{tie[-1]}", epoch, what)
         text = f"CASE WHEN {a}.{part} <=> {b}.{part} THEN {of_tie} ELSE {text} END"
     return f"raise_error({text})"
 
@@ -105,7 +105,7 @@ class OrderColumns(NamedTuple):
         parts = [f"{order}.{quoted(name)}" for name in _names(self.type)] or [order]
         return [f"{part} AS {name}" for part, name in zip(parts, self.names, strict=True)]
 
-    def whole(self) -> str:
+    def as_struct(self) -> str:
         """The order of the columns."""
         if not isinstance(self.type, StructType):
             return "at_0"
@@ -154,7 +154,7 @@ class OrderColumns(NamedTuple):
         ]
         if self._tie:
             name = self._tie[-1]
-            cases.append(f"WHEN {self._tied()} THEN {sentence(PARTITION, name, f'first_{name}', epoch, what)}")
+            cases.append(f"WHEN {self._tied()} THEN {sentence(SAME_POSITION, name, f'first_{name}', epoch, what)}")
         return f"CASE {' '.join(cases)} END"
 
     @property

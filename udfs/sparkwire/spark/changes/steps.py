@@ -74,29 +74,31 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
     )
     is_live = f"op IN ({', '.join(map(sql_string, LIVE))})"
     departure, arrival = f"CASE WHEN NOT {is_live} THEN event END", f"CASE WHEN {is_live} THEN event END"
-    gone, stored_keys = "FALSE", keys
+    is_old_key, stored_keys = "FALSE", keys
     if table.may_move:
         # One message: it is a step of both keys.
         known = " OR ".join(f"{name} IS NOT NULL" for name in old)
         differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
         moves = f"({is_live} AND event IS NULL AND ({known}) AND ({differs}))"
-        columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS gone")
+        columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS is_old_key")
         own = f"to_json(struct(struct({', '.join(keys)}) AS new, struct({', '.join(old)}) AS old))"
-        gone = "gone"
-        departure = f"CASE WHEN gone THEN {own} WHEN NOT {is_live} THEN event END"
-        arrival = f"CASE WHEN {is_live} AND NOT gone THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
-        stored_keys = [f"CASE WHEN gone THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)]
-    live = f"({is_live} AND NOT {gone})"
+        is_old_key = "is_old_key"
+        departure = f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} THEN event END"
+        arrival = f"CASE WHEN {is_live} AND NOT is_old_key THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
+        stored_keys = [
+            f"CASE WHEN is_old_key THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)
+        ]
+    live = f"({is_live} AND NOT {is_old_key})"
     return columns.selectExpr(
         *(f"{value} AS {name}" for value, name in zip(stored_keys, keys, strict=True)),
         f"op = {sql_string(TRUNCATE)} AS is_truncate",
         *order.names,
         "topic",
-        _rank(live, gone, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
+        _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
         f"{live} AS live",
         f"{live} AS has_values",
         f"{live} AND op IN ({sql_string(INSERT)}, {sql_string(READ)}) AND ({arrival}) IS NULL AS begins",
-        f"op = {sql_string(DELETE)} OR {gone} AS ends",
+        f"op = {sql_string(DELETE)} OR {is_old_key} AS ends",
         *("`time`", "`table`", *table.value_places().values(), "unavailable", "unexpected"),
         f"{departure} AS departure",
         f"{arrival} AS arrival",
@@ -116,5 +118,5 @@ def _is_counted(names: list[str], within: str) -> str:
     )
 
 
-def _rank(live: str, gone: str, whole: str) -> str:
-    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({gone}, 2, 0) + if({whole}, 1, 0) AS TINYINT) AS rank"
+def _rank(live: str, is_old_key: str, complete: str) -> str:
+    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({is_old_key}, 2, 0) + if({complete}, 1, 0) AS TINYINT) AS rank"
