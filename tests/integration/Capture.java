@@ -21,7 +21,7 @@ public class Capture {
 
   private static ProducerRecord<byte[], byte[]> record(ChangeEvent<String, String> event) {
     ProducerRecord<byte[], byte[]> record =
-        new ProducerRecord<>(event.destination(), 0, bytes(event.key()), bytes(event.value()));
+        new ProducerRecord<>(event.destination(), bytes(event.key()), bytes(event.value()));
     event.headers().forEach(header -> record.headers().add(header.getKey(), bytes(header.getValue())));
     return record;
   }

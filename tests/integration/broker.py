@@ -90,8 +90,8 @@ def running(
 
 
 def segments(broker: Broker, topic: str, suffix: str = ".log") -> list[Path]:
-    """The files of a topic with a suffix, in the order of partitions and offsets."""
-    return sorted(path for path in broker.directory.glob(f"{topic}-*/*{suffix}") if path.suffix == suffix)
+    """The files of a topic with a suffix, in the order of partitions and offsets. A deleted topic has none."""
+    return sorted(path for path in broker.directory.glob(f"{topic}-*[0-9]/*{suffix}") if path.suffix == suffix)
 
 
 def while_unchanged(broker: Broker, topic: str, read: Callable[[], Result]) -> Result:

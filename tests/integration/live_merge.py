@@ -2,9 +2,9 @@
 
     python -m tests.integration.live_merge parquet|delta|iceberg DIRECTORY
 
-DIRECTORY has the files ``topic`` (the name of a partition's directory) and ``columns`` (the table's columns in JSON). The process
-writes the file ``runs`` when the query runs. When a file ``end`` exists, the process merges the available data, writes the
-table's rows to ``rows``, and ends.
+DIRECTORY has the files ``topic`` (a pattern for the directories of its partitions), ``columns`` (the table's columns in JSON) and
+``epoch`` (of the topic). The process writes the file ``runs`` when the query runs. When a file ``end`` exists, the process merges
+the available data, writes the table's rows to ``rows``, and ends.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ def main(kind: str, directory: str) -> None:
     target = {"delta": f"delta.`{place}/table`", "iceberg": "lake.shop.orders", "parquet": f"{place}/table"}[kind]
     if kind == "iceberg":
         spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    epoch = int((place / "epoch").read_text())
     records = spark.readStream.format("kafka_log").load((place / "topic").read_text())
     changes = sparkwire.changes(
         records,
@@ -35,8 +36,9 @@ def main(kind: str, directory: str) -> None:
         key="key",
         headers="headers",
         columns=json.loads((place / "columns").read_text()),
+        epoch=epoch,
     )
-    query = sparkwire.merge(changes, target, ["shop", "id"], checkpoint=f"{place}/checkpoint")
+    query = sparkwire.merge(changes, target, ["shop", "id"], checkpoint=f"{place}/checkpoint-{epoch}")
     assert query is not None
     (place / "runs").touch()
     while not (place / "end").exists():

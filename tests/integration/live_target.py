@@ -21,10 +21,10 @@ _TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
 
 
 class Target:
-    """A table of one kind. ``columns`` are the columns for the next process."""
+    """A table of one kind. ``columns`` and ``epoch`` are those of the next process."""
 
-    def __init__(self, kind: str, place: Path, topic: Path, columns: Mapping[str, str]) -> None:
-        self.kind, self.place, self.columns = kind, place, columns
+    def __init__(self, kind: str, place: Path, topic: str, columns: Mapping[str, str]) -> None:
+        self.kind, self.place, self.columns, self.epoch = kind, place, columns, 0
         own = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TZ": "UTC"}
         command, environment = {"delta": lambda: python(DELTA), "iceberg": lambda: python(ICEBERG)}.get(
             kind, lambda: ([sys.executable], own)
@@ -33,11 +33,13 @@ class Target:
         self.command = [*command, "-m", "tests.integration.live_merge", kind, str(place)]
         self.kills = 0
         place.mkdir()
-        (place / "topic").write_text(str(topic))
+        (place / "topic").write_text(topic)
 
     def start(self) -> None:
         (self.place / "columns").write_text(json.dumps(self.columns))
-        (self.place / "runs").unlink(missing_ok=True)
+        (self.place / "epoch").write_text(str(self.epoch))
+        for name in ("runs", "end", "rows"):
+            (self.place / name).unlink(missing_ok=True)
         self.before = self._batches("commits"), self._files()
         with (self.place / "said").open("ab") as said:
             self.process = subprocess.Popen(
@@ -81,7 +83,7 @@ class Target:
         return f"{self.kind}: {(self.place / 'said').read_text('utf-8')[-3000:]}"
 
     def _batches(self, name: str) -> int:
-        folder = self.place / "checkpoint" / name
+        folder = self.place / f"checkpoint-{self.epoch}" / name
         return max((int(file.name) for file in folder.glob("[0-9]*")), default=-1)
 
     def _files(self) -> set[str]:
@@ -99,7 +101,7 @@ MOMENTS: Mapping[str, Callable[[Target], bool]] = {
 
 
 @contextmanager
-def targets(workspace: Path, topic: Path, columns: Mapping[str, str]) -> Iterator[list[Target]]:
+def targets(workspace: Path, topic: str, columns: Mapping[str, str]) -> Iterator[list[Target]]:
     """Targets of all kinds with running processes, which are killed when the context ends."""
     made = [Target(kind, workspace / kind, topic, columns) for kind in ("parquet", "delta", "iceberg")]
     try:

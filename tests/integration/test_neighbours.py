@@ -23,7 +23,6 @@ def expected() -> list[list[int]]:
     return sorted([key, amount] for key, amount in table.items())
 
 
-@pytest.mark.xfail(reason="not confirmed with each version of Spark yet", strict=False)
 @pytest.mark.parametrize(("format", "package"), CONNECTOR_PACKAGES.values(), ids=CONNECTOR_PACKAGES)
 def test_merge_in_a_batch_and_in_a_stream(tmp_path: Path, format: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.neighbours", format, str(tmp_path))
