@@ -23,6 +23,7 @@ GROUPS = (
     "way_back",
     "sql",
     "changes",
+    "mysql_changes",
     "pandas_interface",
     "cold",
     "ready",
