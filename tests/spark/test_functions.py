@@ -15,6 +15,7 @@ import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire import sql_functions as W
 from sparkwire.catalogue import SAMPLES
+from sparkwire.core.arguments import counted
 from sparkwire.core.function import Function
 from sparkwire.spark.functions.udf import best_interface
 from tests.support import ROOT, databus_cases
@@ -130,9 +131,9 @@ def test_column_functions_are_documented() -> None:
         column_function = getattr(W, name)
         documented = column_function.__doc__
         assert function.doc.partition(". ")[0].rstrip(".") in documented
-        assert f"Returns\n    -------\n    {function.returns}\n" in documented
+        assert f"Returns\n    -------\n    {counted(function.returns)}\n" in documented
         for argument in function.arguments:
-            assert f"\n    {argument.name} : {argument.sql}" in documented, name
+            assert f"\n    {argument.name} : {counted(argument.declared_type)}" in documented, name
         assert column_function.__name__ == name
 
 

@@ -35,9 +35,9 @@ def needing_the_extra(what: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as missing:
+        package = str(missing.name).partition(".")[0]
         raise ModuleNotFoundError(
-            f"{printable(what)} needs {printable(str(missing.name))}, which is not installed: install the extra 'registry' of "
-            "sparkwire"
+            f"{printable(what)} needs {printable(package)}, which is not installed: install the extra 'registry' of sparkwire"
         ) from None
 
 
