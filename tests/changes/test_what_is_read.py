@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.decoded import changes_of
-from tests.support.system_messages import TABLE, envelope, numbered, record
+from tests.support.system_messages import ROW, TABLE, envelope, numbered, record, text
 from tests.support.what_is_read import OPTIONS, POSITIONS, SECTIONS, Case
 
 PAGE = (ROOT / "docs" / "what-is-read.md").read_text(encoding="utf-8")
@@ -84,3 +84,17 @@ def test_columns_that_a_row_lacks() -> None:
     assert row["_unavailable_"] == ["name", "amount"]
     [row] = decoded(section["Maxwell: `output_nulls=false`"])
     assert row["_unavailable_"] is None
+
+
+def test_a_change_of_the_key_in_flattened_messages() -> None:
+    """The new row has a position in an added field, and the tombstone of the old one has none: their event is the same."""
+    old, new = {"id": 1}, {"id": 2}
+    row = ROW | new | {"__op": "c", "__lsn": 4711, "__table": "customers"}
+    messages = [
+        record(ROW, old),
+        record(None, old, headers=[("__debezium.newkey", text(new))]),
+        record(row, new, headers=[("__debezium.oldkey", text(old))]),
+    ]
+    first, departure, arrival = decoded(Case(messages))
+    assert [one["_op_"] for one in (first, departure, arrival)] == ["UPSERT", "DELETE", "INSERT"]
+    assert departure["_event_"] == arrival["_event_"] is not None

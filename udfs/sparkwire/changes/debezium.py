@@ -86,7 +86,7 @@ def read_debezium(
         added=Added(scan.flattened[rows], is_added, ADDED_NAMES),
         record_keys=None if record_keys is None else record_keys.images(rows),
         old_keys=old_keys,
-        events=_events(old_keys, new_keys, positions, is_dead, record_keys, rows),
+        events=_events(old_keys, new_keys, positions, is_dead | scan.flattened[rows], record_keys, rows),
     )
 
 
@@ -203,17 +203,20 @@ def _events(
     old_keys: pa.Array | None,
     new_keys: pa.Array | None,
     positions: pa.Array,
-    is_dead: Bools,
+    is_flat: Bools,
     record_keys: RecordKeys | None,
     rows: Ints,
 ) -> pa.Array | None:
-    """The position in the source and both keys, in the two rows of a change of a key. A flattened row has no position."""
+    """The position in the source and both keys, in the two rows of a change of a key.
+
+    The event of flattened messages has no position: the new row may have one in an added field, but the tombstone has none.
+    """
     if record_keys is None or (old_keys is None and new_keys is None):
         return None
     own = record_keys.texts(rows)
     nothing = pa.nulls(len(rows), pa.string())
     old, new = (nothing if keys is None else record_keys.texts_of(keys) for keys in (old_keys, new_keys))
-    place = pc.if_else(primitive(is_dead, type=pa.bool_()), None, _text(positions)).fill_null("")
+    place = pc.if_else(primitive(is_flat, type=pa.bool_()), None, _text(positions)).fill_null("")
     departures = pc.binary_join_element_wise(place, own, new, "\n")
     arrivals = pc.binary_join_element_wise(place, old, own, "\n")
     return pc.coalesce(departures, arrivals)
