@@ -2,7 +2,7 @@
 
     python -m tests.integration.neighbours FORMAT DIRECTORY
 
-Prints the final rows of the tables: one is filled by a batch, and one by a stream that was stopped and restarted.
+Prints the final rows of two tables: one is filled by a MERGE by hand, and one by `sparkwire.merge` of a stream.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ _ICEBERG = {
     "spark.sql.catalog.tables.cache-enabled": "false",
 }
 SETTINGS: Mapping[str, dict[str, str]] = {"delta": _DELTA, "iceberg": _ICEBERG}
+COLUMNS = {"id": "STRING", "amount": "STRING"}
 NAMESPACES = {"delta": "shop", "iceberg": "tables.shop"}
 
 
@@ -91,25 +92,28 @@ def main() -> None:
     spark = session(format, directory)
     shop = NAMESPACES[format]
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {shop}")
-    for way in ("batch", "stream"):
-        spark.sql(f"CREATE TABLE {shop}.{way} (id INT, amount BIGINT) USING {format}")
+    spark.sql(f"CREATE TABLE {shop}.by_hand (id INT, amount BIGINT) USING {format}")
 
     messages = spark.sql(MESSAGES).coalesce(1)
     messages.orderBy("n").coalesce(1).write.option("maxRecordsPerFile", 100).parquet(f"{directory}/arriving")
     arrived = spark.read.parquet(f"{directory}/arriving")
-    merge(arrived, f"{shop}.batch")
+    merge(arrived, f"{shop}.by_hand")
 
-    source = spark.readStream.schema(arrived.schema).option("maxFilesPerTrigger", 1).parquet(f"{directory}/arriving")
-    writer = source.writeStream.foreachBatch(lambda batch, _: merge(batch, f"{shop}.stream"))
-    writer = writer.option("checkpointLocation", f"{directory}/checkpoint")
-    stopped = writer.start()
-    while not stopped.recentProgress:
-        stopped.awaitTermination(1)
-    stopped.stop()
-    writer.trigger(availableNow=True).start().awaitTermination()
-    for way in ("batch", "stream"):
-        rows = spark.table(f"{shop}.{way}").collect()
-        print(json.dumps(sorted([row["id"], row["amount"]] for row in rows)), flush=True)
+    arriving = spark.readStream.schema(arrived.schema).option("maxFilesPerTrigger", 1).parquet(f"{directory}/arriving")
+    changes = sparkwire.changes(arriving, format="datahub", table="orders", keys="id", columns=COLUMNS)
+    query = sparkwire.merge(
+        changes,
+        f"{shop}.merged",
+        "id",
+        checkpoint=f"{directory}/checkpoint",
+        trigger={"availableNow": True},
+        deletes="keep",  # the catalog of Iceberg has no views
+    )
+    assert query is not None
+    query.awaitTermination()
+    merged = sparkwire.merged(spark, f"{shop}.merged").where("NOT _deleted_")
+    for table in (spark.table(f"{shop}.by_hand"), merged):
+        print(json.dumps(sorted([int(row["id"]), int(row["amount"])] for row in table.collect())), flush=True)
     spark.stop()
 
 

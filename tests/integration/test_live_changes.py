@@ -28,11 +28,11 @@ from tests.integration.live_scenario import ALTER, COLUMNS, NEW, TABLE, Scenario
 from tests.integration.live_target import MOMENTS, Target, targets
 from tests.integration.postgres import Postgres
 
-KILLS = ("in a batch", "in a batch", "while it writes", "while it writes", "after a batch")
+KILLS = ("in a batch", "while it writes", "after a batch")
 """moments at which the process of each target is killed, in random order"""
 # The number of kills before the table is altered, and before the topic is created again.
-ALTERED, RECREATED = 4, 8
-ENGINE_KILLED = (2, 5, 7, 10, 13)
+ALTERED, RECREATED = 2, 5
+ENGINE_KILLED = (1, 3, 6, 8)
 STEPS = 12  # of the scenario after each kill
 TOPIC = "live.shop.orders"
 PARTITIONS = 2
@@ -137,6 +137,7 @@ def test_tables_equal_the_database_whatever_is_killed(tmp_path: Path) -> None:
                 pipeline.begin_epoch(made)
                 assert_equal(pipeline.merged_up_to(TRUNCATE, made), database)
                 pipeline.begin_epoch(made)
+                waits_for.clear()
             if number == ALTERED:  # readers of the topic must know the column first
                 waits_for = set(made)
                 for target in made:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import pytest
 
-from tests.integration.merge_table import ON_CLASSIC, ON_CONNECT, lacking, plain, shuffled
+from tests.integration.merge_table import ON_CONNECT, facts_of, lacking, plain, shuffled
 from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
@@ -104,44 +106,50 @@ RIGHT: dict[str, Any] = {
     "a_lost_worker": [[[1, 2]], []],
     "looked_up": [False, True],
 }
-ONLY = {"a_delta_path": "delta", "a_path_that_a_killed_job_began": "delta", "a_catalog_without_views": "iceberg"}
+ONLY = {"a_catalog_without_views": "iceberg"}
 """facts about one kind of table"""
+KINDS = ("delta", "iceberg")
 # Iceberg does not tell how many rows a TRUNCATE ends.
 OF_ICEBERG = {"results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]]}
 
 
+Found = Callable[..., dict[str, Any]]
+
+
 @pytest.fixture(scope="module")
-def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    """A kind of table and interface, and the facts about it."""
-    kind, interface = request.param
-    package = {"delta": DELTA, "iceberg": ICEBERG}[kind]
-    directory = str(tmp_path_factory.mktemp(kind))
-    printed = run_python(package, "-m", "tests.integration.merge_table", kind, directory, interface)
-    return kind, dict(json.loads(line) for line in printed.splitlines() if line.startswith('["'))
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """The facts about a kind of table and an interface; one process finds them all out."""
+
+    @cache
+    def facts(kind: str, interface: str = "classic") -> dict[str, Any]:
+        package = {"delta": DELTA, "iceberg": ICEBERG}[kind]
+        directory = str(tmp_path_factory.mktemp(kind))
+        printed = run_python(package, "-m", "tests.integration.merge_table", kind, directory, interface)
+        return dict(json.loads(line) for line in printed.splitlines() if line.startswith('["'))
+
+    return facts
 
 
-BOTH = pytest.mark.parametrize(
-    "found", [("delta", "classic"), ("iceberg", "classic")], ids=["delta", "iceberg"], indirect=True
-)
+def each(names: Callable[[str], Iterable[str]]) -> pytest.MarkDecorator:
+    """A case for each kind of table, and each name."""
+    return pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in names(kind)])
 
 
-@BOTH
-@pytest.mark.parametrize("name", EACH)
-def test_rows_of_a_scenario(found: tuple[str, dict[str, Any]], name: str) -> None:
-    facts = found[1]["scenarios"]
+@each(lambda kind: EACH if kind == "delta" else [name for own in scenarios.GROUPS.values() for name in own])
+def test_rows_of_a_scenario(found: Found, kind: str, name: str) -> None:
+    facts = found(kind)["scenarios"]
     assert isinstance(facts, dict), facts
     assert facts[name] == [scenarios.wanted(EACH[name].rows), scenarios.wanted(EACH[name].deleted)]
 
 
-@BOTH
-@pytest.mark.parametrize("name", [name for name in ON_CLASSIC if name != "scenarios"])
-def test_a_fact(found: tuple[str, dict[str, Any]], name: str) -> None:
-    kind, facts = found
+@each(lambda kind: [name for name in facts_of(kind) if name != "scenarios"])
+def test_a_fact(found: Found, kind: str, name: str) -> None:
     right = None if ONLY.get(name, kind) != kind else RIGHT[name]
-    assert facts[name] == (OF_ICEBERG.get(name, right) if kind == "iceberg" else right), facts[name]
+    fact = found(kind)[name]
+    assert fact == (OF_ICEBERG.get(name, right) if kind == "iceberg" else right), fact
 
 
-@pytest.mark.parametrize("found", [("delta", "connect")], ids=["connect"], indirect=True)
 @pytest.mark.parametrize("name", ON_CONNECT)
-def test_a_fact_on_spark_connect(found: tuple[str, dict[str, Any]], name: str) -> None:
-    assert found[1][name] == RIGHT[name], found[1][name]
+def test_a_fact_on_spark_connect(found: Found, name: str) -> None:
+    fact = found("delta", "connect")[name]
+    assert fact == RIGHT[name], fact

@@ -24,7 +24,7 @@ def expected() -> list[list[int]]:
 
 
 @pytest.mark.parametrize(("format", "package"), CONNECTOR_PACKAGES.values(), ids=CONNECTOR_PACKAGES)
-def test_merge_in_a_batch_and_in_a_stream(tmp_path: Path, format: str, package: Package) -> None:
+def test_merge_by_hand_and_of_a_stream(tmp_path: Path, format: str, package: Package) -> None:
     said = run_python(package, "-m", "tests.integration.neighbours", format, str(tmp_path))
     tables = [json.loads(line) for line in said.splitlines() if line.startswith("[")]
     assert tables == [expected()] * 2
