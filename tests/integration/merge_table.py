@@ -361,8 +361,6 @@ class Facts:
         return pairs(self.spark.table("shop.dropped"))
 
     def a_catalog_without_views(self) -> Any:
-        if self.kind != "iceberg":
-            return None
         self.spark.sql("CREATE DATABASE IF NOT EXISTS plain.shop")
         text = error_of(lambda: self.merge("plain.shop.t", ("INSERT", 1, 1, 1)))
         left = self.spark.sql("SHOW TABLES IN plain.shop").count()
@@ -482,15 +480,18 @@ class Facts:
 ONLY_CONNECT = ("looked_up",)
 ON_CONNECT = ("streams_and_batches", "results", "orders_that_cannot_be_compared", *ONLY_CONNECT)
 """facts that depend on the interface"""
-NOT_ON_ICEBERG = (
-    "shuffled",
-    "numbers_and_times_as_orders",
-    "late_as_a_whole",
-    "orders_that_cannot_be_compared",
-    "a_delta_path",
-    "a_path_that_a_killed_job_began",
-)
-"""facts that depend on the statement, which is the same, or on paths, which Iceberg's tables do not have"""
+NOT_ON = {
+    "delta": ("a_catalog_without_views",),
+    "iceberg": (
+        "shuffled",
+        "numbers_and_times_as_orders",
+        "late_as_a_whole",
+        "orders_that_cannot_be_compared",
+        "a_delta_path",
+        "a_path_that_a_killed_job_began",
+    ),
+}
+"""facts that a kind of table does not have, and on Iceberg those that depend on the statement alone, which is the same"""
 ON_CLASSIC = tuple(
     name for name in vars(Facts) if not name.startswith("_") and name not in ("commits", "merge", *ONLY_CONNECT)
 )
@@ -500,7 +501,7 @@ def facts_of(kind: str, interface: str = "classic") -> list[str]:
     """The names of the facts."""
     if interface == "connect":
         return list(ON_CONNECT)
-    return [name for name in ON_CLASSIC if kind != "iceberg" or name not in NOT_ON_ICEBERG]
+    return [name for name in ON_CLASSIC if name not in NOT_ON[kind]]
 
 
 def main(kind: str, directory: str, interface: str = "classic", *names: str) -> None:

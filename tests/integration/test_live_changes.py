@@ -99,7 +99,7 @@ class Pipeline:
 
     def merged_up_to(self, last: str, made: list[Target]) -> dict[str, list[dict[str, Any]]]:
         """The rows of each target after all changes of the topic, the last of which contains a text. The processes end."""
-        until(lambda: self._has(last), f"the engine has not told {last}")
+        until(lambda: self._has(last), f"the engine has not sent {last}")
         seen, position = time.time(), self.workspace / "engine" / "connector.offsets"
         # Otherwise it sends the last changes again, in the next epoch.
         until(lambda: position.stat().st_mtime > seen, "the engine has not stored its position")

@@ -106,8 +106,6 @@ RIGHT: dict[str, Any] = {
     "a_lost_worker": [[[1, 2]], []],
     "looked_up": [False, True],
 }
-ONLY = {"a_catalog_without_views": "iceberg"}
-"""facts about one kind of table"""
 KINDS = ("delta", "iceberg")
 # Iceberg does not tell how many rows a TRUNCATE ends.
 OF_ICEBERG = {"results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]]}
@@ -144,9 +142,9 @@ def test_rows_of_a_scenario(found: Found, kind: str, name: str) -> None:
 
 @each(lambda kind: [name for name in facts_of(kind) if name != "scenarios"])
 def test_a_fact(found: Found, kind: str, name: str) -> None:
-    right = None if ONLY.get(name, kind) != kind else RIGHT[name]
+    right = RIGHT | (OF_ICEBERG if kind == "iceberg" else {})
     fact = found(kind)[name]
-    assert fact == (OF_ICEBERG.get(name, right) if kind == "iceberg" else right), fact
+    assert fact == right[name], fact
 
 
 @pytest.mark.parametrize("name", ON_CONNECT)

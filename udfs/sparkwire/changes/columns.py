@@ -89,9 +89,7 @@ def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> No
     absent = [name for name in keys if name not in columns]
     if absent:
         raise ValueError(
-            printable(
-                f"{function}() expected keys among the columns {printable(', '.join(columns))}, got {printable(absent[0])}"
-            )
+            printable(f"{function}() expected keys among the columns {', '.join(columns)}, got {absent[0]}")
         )
     if len(set(keys)) < len(keys):
-        raise ValueError(printable(f"{function}() expected each key column once, got {printable(', '.join(keys))}"))
+        raise ValueError(printable(f"{function}() expected each key column once, got {', '.join(keys)}"))

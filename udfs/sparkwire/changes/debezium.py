@@ -203,7 +203,7 @@ def _events(
     old_keys: pa.Array | None,
     new_keys: pa.Array | None,
     positions: pa.Array,
-    is_flat: Bools,
+    has_no_position: Bools,
     record_keys: RecordKeys | None,
     rows: Ints,
 ) -> pa.Array | None:
@@ -216,7 +216,7 @@ def _events(
     own = record_keys.texts(rows)
     nothing = pa.nulls(len(rows), pa.string())
     old, new = (nothing if keys is None else record_keys.texts_of(keys) for keys in (old_keys, new_keys))
-    place = pc.if_else(primitive(is_flat, type=pa.bool_()), None, _text(positions)).fill_null("")
+    place = pc.if_else(primitive(has_no_position, type=pa.bool_()), None, _text(positions)).fill_null("")
     departures = pc.binary_join_element_wise(place, own, new, "\n")
     arrivals = pc.binary_join_element_wise(place, old, own, "\n")
     return pc.coalesce(departures, arrivals)

@@ -91,7 +91,7 @@ class TableTarget:
         if _NOTED in properties:
             self.noted = json.loads(properties[_NOTED])
             check_made(self.name, self.noted, table.keys, self.keep)
-        elif not self._is_new(self.stored):
+        elif not self._is_begun(self.stored):
             raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
         return self.schema
@@ -192,7 +192,7 @@ class TableTarget:
         empty.write.format("delta").mode("error").save(self.given.parts[1])
         self._note(noted)
 
-    def _is_new(self, stored: StructType) -> bool:
+    def _is_begun(self, stored: StructType) -> bool:
         """Whether a table without our property is one that `_create_again` has just created."""
         return self.given.is_path and MEMORY in stored.names and self.spark.table(str(self.rows)).isEmpty()
 
