@@ -12,13 +12,15 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from threading import enumerate as enumerate_threads
+from types import SimpleNamespace
 
 import pytest
 
+from sparkwire.avro.registries import responses
 from sparkwire.avro.registry import Registry
 from sparkwire.errors import RegistryError
 
-pytest.importorskip("confluent_kafka.schema_registry")
+confluent = pytest.importorskip("confluent_kafka.schema_registry")
 
 PASSWORD, TOKEN = "pass word/ü+1", "token-of-the-reader"
 Respond = Callable[[BaseHTTPRequestHandler], None]
@@ -96,6 +98,19 @@ def bomb(wrappings: int) -> bytes:
 
 def threads() -> list[Thread]:
     return [thread for thread in enumerate_threads() if thread.name == "sparkwire-registry"]
+
+
+def test_a_wait_of_the_request_that_ends_at_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the timeout, although the request has ended with an error of its own."""
+    times = iter([0.0, 60.0])
+    monkeypatch.setattr(responses, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    def request(_: object) -> None:
+        raise client._library.ReadTimeout("timed out")
+
+    client = responses.BoundedClient(confluent.SchemaRegistryClient({"url": "http://127.0.0.1"}))
+    with pytest.raises(responses.NoResponse, match="no complete response within 60 s"):
+        client.within(60, request)
 
 
 @pytest.mark.parametrize("respond", [drips, endless, silent, drips_headers])

@@ -52,9 +52,10 @@ class BoundedClient:
         self.client = client
         self._streams: WeakSet[Any] = WeakSet()
         session = client._rest_client.session
+        self._library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx or its successor
         session.headers["accept-encoding"] = "identity"
         session.event_hooks["request"] = [*session.event_hooks["request"], self._begin]
-        session.event_hooks["response"] = [*session.event_hooks["response"], _bounded(session)]
+        session.event_hooks["response"] = [*session.event_hooks["response"], _bounded(self._library)]
 
     def within(self, seconds: float, request: Callable[[Any], Any]) -> Any:
         """The result of ``request(client)``. Raises NoResponse after ``seconds``, even if the server is still sending."""
@@ -70,12 +71,16 @@ class BoundedClient:
                 results.put((None, error))
 
         threading.Thread(target=send, daemon=True, name="sparkwire-registry").start()
+        late = NoResponse(f"no complete response within {seconds:.0f} s")
         try:
             result, error = results.get(timeout=seconds)
         except queue.Empty:
             given_up.set()
             self._disconnect()
-            raise NoResponse(f"no complete response within {seconds:.0f} s") from None
+            raise late from None
+        # The last wait of the request ends at the same time as this one.
+        if isinstance(error, self._library.TimeoutException) and time.monotonic() >= end:
+            raise late from error
         if error is not None:
             raise error
         return result
@@ -104,11 +109,10 @@ class BoundedClient:
         self._streams.clear()
 
 
-def _bounded(session: Any) -> Callable[[Any], None]:
-    """A hook that limits the size of a response, and decompresses it. ``session``: the session of the client's library."""
-    library = importlib.import_module(type(session).__module__.partition(".")[0])  # httpx or its successor
+def _bounded(library: Any) -> Callable[[Any], None]:
+    """A hook that limits the size of a response, and decompresses it. ``library``: the one that the client uses."""
 
-    class Bounded(library.SyncByteStream):  # type: ignore[misc, name-defined]
+    class Bounded(library.SyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, encodings: list[str]) -> None:
             self._stream, self._encodings = stream, encodings
 
