@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column import bools_of, build, lists, micros, primitive, spans_of, struct, timestamps
+from sparkwire.json import plain_texts
+from sparkwire.json.plain_texts import local_times
 from sparkwire.json.types import DIGITS, LOCAL, Type
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
 from sparkwire.kernels.load import store_u8
@@ -28,6 +30,7 @@ _LAST_DAY: Final = 2_932_896
 _MAX_DIGITS: Final = 1000
 """upper limit for the digits of a decimal text, because PostgreSQL's decimals can have many more"""
 _MAX_BYTES: Final = 1 << 20
+_DECIMAL: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _FAR: Final = 1 << 62
 """parts of a second that are out of the range of a time of day"""
 _WORD: Final = 64  # [bits]
@@ -143,14 +146,6 @@ def parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
     return _in_range(pa.concat_arrays([pa.nulls(0, type), *parsed]).take(distinct.indices))
 
 
-def local_times(texts: pa.Array) -> pa.Array:
-    """TIMESTAMP_NTZ from texts such as ``2024-02-29 01:02:03.5``; NULL for other texts and for zero dates."""
-    plain = pc.match_substring_regex(
-        texts, r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?$"
-    )
-    return _in_range(parsed(pc.if_else(plain, texts, None), LOCAL))
-
-
 def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:
     with suppress(pa.ArrowInvalid):
         return pa.array([text.as_py()]).cast(type)
@@ -243,13 +238,13 @@ def decimals_of_bytes(raw: pa.Array, type: Type) -> pa.Array:
         return decimals_of(pa.array(texts, pa.string()), type.arrow)
     low, high, fits = _words(raw)
     whole = np.stack([low, high.view(np.uint64)], axis=1)
-    return _with_filters(primitive_decimal(whole, fits, scale), type.arrow)
+    return _with_filters(primitive_decimal(whole, fits, pa.decimal128(DIGITS, scale)), type.arrow)
 
 
-def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, scale: int) -> pa.Array:
-    """DECIMAL(38, scale) from words of 64 bits, the lower one first."""
+def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, type: pa.DataType) -> pa.Array:
+    """Decimals from words of 64 bits, the lower one first."""
     bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.decimal128(DIGITS, scale), len(words), [bitmap, pa.py_buffer(words)])
+    return pa.Array.from_buffers(type, len(words), [bitmap, pa.py_buffer(words)])
 
 
 def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Bools]:
@@ -317,6 +312,20 @@ def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Decimals from texts; NULL if a number has more digits than the type."""
     if pa.types.is_string(type):
         return texts
+    numbers, known = plain_texts.decimals(texts, type)
+    words = np.stack([numbers, numbers >> (_WORD - 1)], axis=1).view(np.uint64)
+    column = primitive_decimal(words, known, type)
+    others = bools_of(texts.is_valid()) & ~known
+    if not others.any():
+        return column
+    return pc.replace_with_mask(
+        column, primitive(others, type=pa.bool_()), _other_decimals(texts.filter(pa.array(others)), type)
+    )
+
+
+def _other_decimals(texts: pa.Array, type: pa.DataType) -> pa.Array:
+    """Decimals with an exponent or with many digits."""
+    texts = pc.if_else(pc.match_substring_regex(texts, _DECIMAL), texts, None)
     if not pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():  # Arrow makes 4.9E-324 zero
         with suppress(pa.ArrowInvalid):
             return texts.cast(type)

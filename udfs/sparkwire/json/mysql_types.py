@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP, sql_name
 from sparkwire.core.column import bools_of, lists, primitive
-from sparkwire.json import values
-from sparkwire.json.conversions import decimals_of, floats_of, local_times, parsed, split_members
+from sparkwire.json import plain_texts, values
+from sparkwire.json.conversions import decimals_of, floats_of, parsed, split_members
 from sparkwire.json.grammar import ARRAY, NULL
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -164,19 +164,11 @@ def read_texts(items: Values, type: Type) -> pa.Array:
 
 
 def _integers(texts: pa.Array, type: Type) -> pa.Array:
-    plain = pc.if_else(pc.match_substring_regex(texts, "^(0|-?[1-9][0-9]{0,18})$"), texts, None)
-    numbers = decimals_of(plain, pa.decimal128(19, 0))
-    bounds = np.iinfo(type.arrow.to_pandas_dtype())
-    inside = pc.and_(pc.greater_equal(numbers, pa.scalar(bounds.min).cast(numbers.type)), _at_most(numbers, bounds.max))
-    return pc.if_else(inside, numbers, None).cast(type.arrow)
+    return plain_texts.integers(texts, type.arrow)
 
 
 def _years(texts: pa.Array, type: Type) -> pa.Array:
     return pc.if_else(pc.match_substring_regex(texts, "^[0-9]{1,4}$"), texts, None).cast(type.arrow)
-
-
-def _at_most(numbers: pa.Array, bound: int) -> pa.Array:
-    return pc.less_equal(numbers, pa.scalar(bound).cast(numbers.type))
 
 
 def _decimals(texts: pa.Array, type: Type) -> pa.Array:
@@ -198,16 +190,16 @@ def _strings(texts: pa.Array, _: Type) -> pa.Array:
 
 
 def _dates(texts: pa.Array, _: Type) -> pa.Array:
-    return parsed(pc.if_else(pc.match_substring_regex(texts, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"), texts, None), pa.date32())
+    return plain_texts.dates(texts)
 
 
 def _local_times(texts: pa.Array, _: Type) -> pa.Array:
-    return local_times(texts)
+    return plain_texts.local_times(texts)
 
 
 def _instants(texts: pa.Array, _: Type) -> pa.Array:
     zoned = pc.ends_with(texts, "Z").fill_null(False)
-    local = local_times(pc.if_else(zoned, None, texts)).cast(TIMESTAMP)
+    local = plain_texts.local_times(pc.if_else(zoned, None, texts)).cast(TIMESTAMP)
     return pc.coalesce(local, parsed(pc.if_else(zoned, texts, None), TIMESTAMP)) if bools_of(zoned).any() else local
 
 

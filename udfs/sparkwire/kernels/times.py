@@ -1,4 +1,7 @@
-"""Convert timestamps to Spark's unit, and dates and times to ISO 8601 text. A writer returns the position after its text."""
+"""Convert timestamps to Spark's unit, dates to days, and dates and times to ISO 8601 text.
+
+A writer returns the position after its text.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,23 @@ def write_date(out: Bytes, at: int, day: int) -> int:
     at = write_digits(out, at, year + era * 400 + (1 if month >= 10 else 0), 4)
     at = write_digits(out, write_character(out, at, ord("-")), month + 3 if month < 10 else month - 9, 2)
     return write_digits(out, write_character(out, at, ord("-")), of_year - (153 * month + 2) // 5 + 1, 2)
+
+
+@kernel
+def day_of(year: int, month: int, day: int) -> int:
+    """The days since the epoch of a valid date, with Howard Hinnant's days_from_civil."""
+    year -= 1 if month <= 2 else 0
+    era = year // 400
+    of_era = year - era * 400
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+@kernel
+def days_in_month(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month == 4 or month == 6 or month == 9 or month == 11 else 31
 
 
 @kernel
