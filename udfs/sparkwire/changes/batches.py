@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
@@ -63,4 +64,4 @@ def names_column(names: Sequence[str] | None, rows: int) -> pa.Array:
     """ARRAY<STRING>: the same names in every row, NULL for None."""
     if names is None:
         return pa.nulls(rows, _TEXTS)
-    return pa.array([list(names)], _TEXTS).take(pa.array([0] * rows, pa.int32()))
+    return pa.array([list(names)], _TEXTS).take(pa.array(np.zeros(rows, np.int32)))

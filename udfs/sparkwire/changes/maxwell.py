@@ -46,8 +46,10 @@ POSITION: Final = pa.struct(
 
 def _own_rows(fields: Fields) -> Bools:
     """Rows of Maxwell's own tables."""
-    is_own = pc.equal(fields.texts("database"), _OWN_DATABASE)
-    return bools_of(pc.and_(is_own, pc.is_in(fields.texts("table"), pa.array(_OWN_TABLES))).fill_null(False))
+    is_own = bools_of(pc.equal(fields.texts("database"), _OWN_DATABASE).fill_null(False))
+    if not is_own.any():
+        return is_own
+    return is_own & bools_of(pc.is_in(fields.texts("table"), pa.array(_OWN_TABLES)).fill_null(False))
 
 
 def _positions(fields: Fields) -> pa.Array:

@@ -15,11 +15,11 @@ from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
-from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps
+from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps, to_codes
 from sparkwire.core.table_names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
-from sparkwire.json.grammar import ARRAY, INTEGER, NULL, OBJECT
+from sparkwire.json.grammar import ARRAY, INTEGER, NONE, NULL, OBJECT
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
@@ -60,7 +60,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     expanded = _expanded(fields, rows, changes_rows)
     taken = primitive(expanded.messages)
     row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
-    before, after, rest = _images(expanded, row_ops, system)
+    before, after, is_partial = _images(expanded, row_ops, system)
     row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages])
     numbers, timed = values.integers(fields.value("time"))
     scale = _PER_UNIT[system.time_unit]
@@ -78,25 +78,24 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         keys,
         _versions(fields, expanded.messages),
         places=primitive(expanded.places.astype(np.int32)),
-        positions=_positions(system, fields, records, expanded),
-        rest=rest,
+        positions=_positions(system, fields, records, expanded) if plan.by_source else None,
+        is_partial=is_partial,
         missing=_missing(system, plan, len(expanded.messages)),
     )
 
 
 def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
     """The operation of each message, which operations exist, and which messages the declaration leaves out."""
-    system, texts = fields.system, fields.texts("op")
-    encoded = texts.dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    codes = np.asarray(encoded.indices.fill_null(len(names)))
-    known = np.array([*(name in system.operations for name in names), False])[codes]
-    ops = pa.array([*map(system.operations.get, names), None], pa.string()).take(primitive(codes))
-    ops = pc.if_else(primitive(fields.recognized, type=pa.bool_()), ops, None)
-    out = known & ~bools_of(ops.is_valid()) & fields.recognized
+    system = fields.system
+    codes = to_codes(fields.texts("op"), tuple(system.operations))
+    known = codes >= 0
+    used = list(dict.fromkeys(op for op in system.operations.values() if op is not None))
+    meanings = [NONE if op is None else used.index(op) for op in system.operations.values()]
+    ops = np.where(known & fields.recognized, np.array(meanings, np.int8)[codes], np.int8(NONE))
+    out = known & (ops == NONE) & fields.recognized
     if system.left_out is not None:
         out |= system.left_out(fields) & fields.recognized
-    return ops, known, out
+    return from_codes(ops, used), known, out
 
 
 def _errors(fields: Fields, is_known: Bools) -> Ints:
@@ -139,17 +138,16 @@ def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
     return listed.together().at_or_absent(np.where(index < lasts, index, -1))
 
 
-def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Values | None]:
-    """The old and the new row, and the members that the old row leaves out."""
+def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Bools | None]:
+    """The old and the new row, and the old rows that have only the changed members."""
     is_delete = bools_of(pc.equal(ops, DELETE).fill_null(False))
     before, after = objects_only(expanded.before), objects_only(expanded.after)
     of_delete = is_delete & (before.kinds != OBJECT)
     whole = before.unless(of_delete, after)
-    rest = None
+    is_partial = None
     if system.before_is_partial:
-        is_update = bools_of(pc.equal(ops, UPDATE).fill_null(False))
-        rest = after.only(is_update & (before.kinds == OBJECT))
-    return whole, after.only(~is_delete), rest
+        is_partial = bools_of(pc.equal(ops, UPDATE).fill_null(False)) & (before.kinds == OBJECT)
+    return whole, after.only(~is_delete), is_partial
 
 
 def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa.Array:

@@ -129,7 +129,7 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
     fields = Fields(system, records.values)
     known = fields.recognized & fields.documents.intact
     own = known if table is None else known & of_table(fields, table)
-    facts = [*_table_facts(pc.if_else(primitive(known, type=pa.bool_()), names, None) for names in fields.names)]
+    facts = [*_table_facts(fields.names, _telling(known, own, bools_of(fields.names[2].is_valid()), table))]
     facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
     names = key_lists(fields, records, np.flatnonzero(own), ())
     facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
@@ -157,12 +157,12 @@ def survey_debezium(
     is_row &= (scan.enveloped | scan.flattened) & ~np.isin(scan.operations, WITHOUT_ROWS)
     wrong = wrong_messages(messages, ()) & is_row
     is_row &= ~wrong
-    names = pc.if_else(primitive(is_row, type=pa.bool_()), names_of(scan, declared), None)
-    outer = [pc.if_else(primitive(is_row, type=pa.bool_()), scan.texts(*fields), None) for fields in _OUTER]
-    facts = [*_table_facts((*outer, names))]
+    names = names_of(scan, declared)
+    named = bools_of(names.is_valid())
+    own = is_row & of_debezium_table(scan, declared, table)
+    facts = [*_table_facts((*(scan.texts(*fields) for fields in _OUTER), names), _telling(is_row, own, named, table))]
     if table is not None:
-        own = is_row & of_debezium_table(scan, declared, table)
-        facts += _topic_facts(records.topics, is_row, own, bools_of(names.is_valid()))
+        facts += _topic_facts(records.topics, is_row, own, named)
         facts += _debezium_facts(messages, keys, records, own)
     return facts + _advice_facts(messages.column, wrong, "debezium")
 
@@ -175,18 +175,16 @@ def _debezium_facts(
 ) -> Iterator[str]:
     """The columns and key names in rows of the table, by topic."""
     rows = np.flatnonzero(own)
-    topics = (
-        pa.repeat("", len(rows)) if records.topics is None else records.topics.take(primitive(rows)).cast(pa.string())
-    )
+    topics = None if records.topics is None else records.topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     versions = messages.declared.versions
     codes = primitive(versions.codes[rows].astype(np.int32))
-    for topic, code in _distinct_pairs(topics.fill_null(""), codes):
+    for topic, code in _distinct_pairs(topics, codes):
         if code >= 0:
             yield _fact(_COLUMNS, (topic, json.loads(columns_text(versions.types[code]))))
     if keys is not None:
         names = RecordKeys(keys, {}, None).names(rows)
         joined = pc.if_else(pc.greater(names.value_lengths(), 0), pc.binary_join(names, "\0"), None)
-        for topic, key in _distinct_pairs(topics.fill_null(""), joined):
+        for topic, key in _distinct_pairs(topics, joined):
             if key is not None:
                 yield _fact(_KEYS, (topic, key.split("\0")))
 
@@ -201,9 +199,16 @@ def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bool
             yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
 
 
-def _table_facts(parts: Iterable[pa.Array]) -> Iterator[str]:
-    names = pa.table(list(parts), names=["database", "schema", "table"])
-    named = names.filter(pc.greater(pc.utf8_length(names["table"]), 0))
+def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Ints:
+    """Messages that together name every table in the batch: one of the own table, and all others."""
+    if table is None:
+        return np.flatnonzero(known & named)
+    return np.concatenate((np.flatnonzero(own & named)[:1], np.flatnonzero(known & ~own & named)))
+
+
+def _table_facts(parts: Iterable[pa.Array], rows: Ints) -> Iterator[str]:
+    names = pa.table([part.take(primitive(rows)) for part in parts], names=["database", "schema", "table"])
+    named = names.filter(pc.not_equal(names["table"], ""))
     for row in named.group_by(named.column_names).aggregate([]).to_pylist():
         yield _fact(_TABLE, tuple(row.values()))
 
@@ -216,7 +221,10 @@ def _advice_facts(column: pa.Array, chosen: Bools, format: str) -> list[str]:
     return [_fact(_ADVICE, reason) for reason in sorted({reason for reason in found if reason is not None})]
 
 
-def _distinct_pairs(one: pa.Array, other: pa.Array) -> Iterator[tuple[Any, Any]]:
+def _distinct_pairs(one: pa.Array | None, other: pa.Array) -> Iterator[tuple[Any, Any]]:
+    """The different pairs of items; without ``one``, its items are empty texts."""
+    if one is None:
+        return (("", item) for item in pc.unique(other).to_pylist())
     pairs = pa.table([one, other], names=["one", "other"]).group_by(["one", "other"]).aggregate([])
     return zip(pairs["one"].to_pylist(), pairs["other"].to_pylist(), strict=True)
 

@@ -84,6 +84,7 @@ class Fields:
         self.source: Binary = binary_of(column)
         self._paths = tuple(dict.fromkeys(system.fields.values()))
         self._slots = {role: self._paths.index(path) for role, path in system.fields.items()}
+        self._texts: dict[str, pa.Array] = {}
 
     @cached_property
     def documents(self) -> values.Documents:
@@ -96,7 +97,9 @@ class Fields:
         return self.documents.value(self._slots[role])
 
     def texts(self, role: str) -> pa.Array:
-        return values.texts(self.value(role))
+        if role not in self._texts:
+            self._texts[role] = values.texts(self.value(role))
+        return self._texts[role]
 
     @cached_property
     def names(self) -> tuple[pa.Array, pa.Array, pa.Array]:

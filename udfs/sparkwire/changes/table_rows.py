@@ -45,7 +45,7 @@ class TableRows(NamedTuple):
     ops: pa.Array
     """operations of a change table; NULL if the message does not contain one"""
     before: Values
-    """JSON objects: the old rows, or of an UPDATE only their changed members, see ``rest``"""
+    """JSON objects: the old rows"""
     after: Values
     errors: pa.Array
     """STRING; NULL if the message is valid"""
@@ -59,8 +59,8 @@ class TableRows(NamedTuple):
     """the place of the row in its message"""
     positions: pa.Array | None = None
     """the position in the source; None if the system has none"""
-    rest: Values | None = None
-    """objects with the members that ``before`` leaves out"""
+    is_partial: Bools | None = None
+    """rows whose ``before`` has only the members that changed; ``after`` has the others"""
     missing: Bools | None = None
     """rows in which a member that is not there has an unknown value"""
     unavailable: Unavailable | None = None
@@ -89,9 +89,9 @@ def change_batch(
     rows = len(said.messages)
     added = said.added
     source_after = JsonRows(said.after, types, unavailable=said.unavailable, missing=said.missing, added=added)
-    source_before = JsonRows(
-        said.before, types, rest=said.rest, unavailable=said.unavailable, missing=said.missing, added=added
-    )
+    source_before = JsonRows(said.before, types, unavailable=said.unavailable, missing=said.missing, added=added)
+    if said.is_partial is not None:
+        source_before.add_members_of(source_after, said.is_partial)
     after, before = (read_images(source, types, said.versions) for source in (source_after, source_before))
     has_after = bools_of(after.column.is_valid())
     is_delete = bools_of(pc.equal(said.ops, DELETE).fill_null(False))
@@ -121,7 +121,8 @@ def change_batch(
     )
     errors = said.errors
     for fault, code in checks:
-        errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
+        if fault.any():
+            errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
     old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
     arrays = [
         said.ops,

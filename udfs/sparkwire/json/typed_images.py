@@ -112,9 +112,9 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
     """Decode the columns of a table from its images."""
     images: dict[str, pa.Array] = {}
     unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
-    unexpected = source.unknown()
+    unexpected, used = source.unknown(), np.unique(versions.codes).tolist()
     for k, (name, type) in enumerate(columns.items()):
-        typed, unavailable[:, k], invalid = _column(source, name, type, versions)
+        typed, unavailable[:, k], invalid = _column(source, name, type, versions, used)
         images[name] = typed
         if invalid.any():
             rows = np.flatnonzero(invalid)
@@ -123,9 +123,12 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
     return TypedImages(struct(images, source.present), unavailable, unexpected)
 
 
-def _column(source: RowSource, name: str, type: Type, versions: Versions) -> tuple[pa.Array, Bools, Bools]:
+def _column(
+    source: RowSource, name: str, type: Type, versions: Versions, codes: Sequence[int]
+) -> tuple[pa.Array, Bools, Bools]:
+    """The converted column, the unavailable values, and the rejected values. ``codes`` are the schemas that rows have."""
     by_code = [type if _same_on_the_wire(declared, type) else declared for declared in versions.of(name, type)]
-    used = dict.fromkeys(by_code[code] for code in np.unique(versions.codes).tolist())
+    used = dict.fromkeys(by_code[code] for code in codes)
     if len(used) <= 1:
         return _typed(source.column(name, next(iter(used), type), None), next(iter(used), type), type)
     number = {declared: k for k, declared in enumerate(used)}
@@ -183,8 +186,6 @@ class JsonRows:
         the image of each row
     columns
         the names and types of the table's columns
-    rest
-        images with the members that ``objects`` leave out, because they have not changed
     unavailable
         returns which values stand for one that the message does not contain
     missing
@@ -198,36 +199,32 @@ class JsonRows:
         objects: Values,
         columns: Mapping[str, Type],
         *,
-        rest: Values | None = None,
         unavailable: Unavailable | None = None,
         missing: Bools | None = None,
         added: Added | None = None,
     ) -> None:
-        self.objects, self.rest, self.unavailable, self.missing = objects, rest, unavailable, missing
+        self.objects, self.unavailable, self.missing = objects, unavailable, missing
+        self.others: tuple[JsonRows, Bools] | None = None
         self.added = added if added is not None and added.rows.any() else None
         self.present: Bools = objects.kinds == OBJECT
         self.places = {name: k for k, name in enumerate(columns)}
 
+    def add_members_of(self, others: JsonRows, rows: Bools) -> None:
+        """In these rows, a member that is not there is the one of the other image, because it has not changed."""
+        self.others = others, rows
+
     @cached_property
     def _documents(self) -> Documents:
-        return self._scan(self.objects)
-
-    @cached_property
-    def _rest(self) -> Documents | None:
-        return None if self.rest is None else self._scan(self.rest)
-
-    def _scan(self, objects: Values) -> Documents:
-        is_object = objects.kinds == OBJECT
-        begins = np.where(is_object, objects.starts, 0)
-        ends = begins + np.where(is_object, objects.sizes, 0)
+        begins = np.where(self.present, self.objects.starts, 0)
+        ends = begins + np.where(self.present, self.objects.sizes, 0)
         tree = _tree(tuple(self.places), self.added.likely if self.added else ())
-        return values.documents(objects.data, begins, ends, tree, nulls=True)
+        return values.documents(self.objects.data, begins, ends, tree, nulls=True)
 
     def value(self, name: str, rows: Ints | None = None) -> Values:
-        place = self.places[name]
-        value = self._documents.value(place).only(self.present)
-        if self._rest is not None:
-            value = value.unless(self.present & (value.kinds == ABSENT), self._rest.value(place))
+        value = self._documents.value(self.places[name]).only(self.present)
+        if self.others is not None:
+            others, chosen = self.others
+            value = value.unless(self.present & chosen & (value.kinds == ABSENT), others.value(name))
         return value if rows is None else value.at(rows)
 
     def column(self, name: str, type: Type, rows: Ints | None) -> Wire:
