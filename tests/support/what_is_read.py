@@ -311,6 +311,8 @@ SECTIONS: dict[str, dict[str, Case]] = {
     },
 }
 """by the headings and the first cells of the page"""
+        "an update without its new row": Case([record(envelope("u", ROW, None), KEY)], error("MISSING_FIELD")),
+        "a row that is no object": Case([record(envelope("c", None, "x"), KEY)], error("BAD_FIELD")),
 
 OPTIONS: dict[str, Any] = {"columns": COLUMNS, "keys": ("id",)}
 """what cases do not say"""

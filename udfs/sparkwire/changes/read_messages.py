@@ -13,7 +13,7 @@ from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIEL
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
 from sparkwire.changes.records import MessageRecords, ReadPlan
-from sparkwire.changes.systems import Fields, System
+from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps, to_codes
 from sparkwire.core.table_names import Table
@@ -151,9 +151,10 @@ def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, 
 
 
 def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa.Array:
-    kinds = np.where(expanded.after.kinds == OBJECT, expanded.after.kinds, expanded.before.kinds)
-    absent = changes_rows & (expanded.after.kinds <= NULL) & (expanded.before.kinds <= NULL)
-    codes = np.where(absent, MISSING_FIELD, np.where(changes_rows & (kinds != OBJECT), BAD_FIELD, OK))
+    kinds = expanded.after.kinds, expanded.before.kinds
+    odd = np.logical_or.reduce([(kind > NULL) & (kind != OBJECT) for kind in kinds])
+    absent = np.logical_and.reduce([kind <= NULL for kind in kinds])
+    codes = np.where(changes_rows, np.where(absent, MISSING_FIELD, np.where(odd, BAD_FIELD, OK)), OK)
     return pc.coalesce(errors, from_codes(codes.astype(np.int8), ERRORS))
 
 
@@ -175,14 +176,14 @@ def _spelled(lists: pa.Array, columns: Iterable[str]) -> pa.Array:
 
 
 def _lists(arrays: Values) -> pa.Array:
-    """ARRAY<STRING>; NULL if a value is not an array."""
+    if not len(distinct.rows):
+        return pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
+    """ARRAY<STRING>; NULL if a value is not an array of texts."""
     distinct = values.distinct(arrays)
     items = values.items(arrays.at(distinct.rows))
-    return (
-        distinct.spread(lists(items.firsts, values.texts(items.together())))
-        if len(distinct.rows)
-        else pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
-    )
+    names = items.together()
+    others = np.concatenate(([0], np.cumsum(~np.isin(names.kinds, TEXT))))[items.firsts]
+    return distinct.spread(lists(items.firsts, values.texts(names), others[1:] == others[:-1]))
 
 
 def _versions(fields: Fields, rows: Ints) -> Versions:

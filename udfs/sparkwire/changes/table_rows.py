@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
 from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
-from sparkwire.changes.columns import DELETE, EVENT, TRUNCATE
+from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE
 from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
 from sparkwire.core.column import bools_of, primitive, struct
 from sparkwire.json.grammar import OBJECT
@@ -113,7 +113,9 @@ def change_batch(
     )
     key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
+    is_live = bools_of(pc.is_in(said.ops, pa.array(LIVE)))
     checks = (
+        (is_live & ~has_after, MISSING_FIELD),
         ((source_after.is_empty | (source_before.is_empty & ~has_after)) & (not plan.absent_nulls), MISSING_FIELD),
         (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
         (_odd_keys(unexpected, list(types), unavailable, key_names, plan, rows), BAD_FIELD),
