@@ -9,7 +9,7 @@ import pytest
 import sparkwire
 from sparkwire.core.lines import Line
 from tests.support import cdc_golden as golden
-from tests.support.system_messages import canal, envelope, maxwell
+from tests.support.system_messages import canal, envelope, goldengate, maxwell
 
 
 def lines_of(data: bytes, title: str) -> list[Line]:
@@ -71,6 +71,13 @@ def test_members_inside_of_others() -> None:
 def test_a_time_that_is_no_number() -> None:
     lines = lines_of(json.dumps(canal(es="now")).encode(), "Canal")
     assert (note_of(lines, "es") or "").startswith("BAD_FIELD: expected an integer; ")
+
+
+def test_a_time_that_is_a_text() -> None:
+    lines = lines_of(json.dumps(goldengate()).encode(), "Oracle GoldenGate")
+    assert (note_of(lines, "op_ts") or "").endswith("when it happened: 2023-11-14T22:13:20Z")
+    lines = lines_of(json.dumps(goldengate(op_ts="now")).encode(), "Oracle GoldenGate")
+    assert (note_of(lines, "op_ts") or "").startswith("BAD_FIELD: expected a time in ISO 8601; ")
 
 
 def test_spaces_and_empty_objects_keep_their_bytes() -> None:

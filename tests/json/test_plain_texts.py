@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from functools import partial
 from typing import Any
@@ -39,7 +40,7 @@ ODD = [
 BOUNDS = [str(sign * 2**bits + more) for bits in (7, 8, 15, 31, 63, 64) for sign in (1, -1) for more in (-1, 0, 1)]
 
 
-def both_ways(read: Any, texts: list[str | None]) -> list[Any]:
+def both_ways(read: Any, texts: Sequence[str | None]) -> list[Any]:
     """The values; a NULL before them and a slice do not change them."""
     values: list[Any] = read(pa.array(texts, pa.string())).to_pylist()
     assert read(pa.array(["9", None, *texts], pa.string())[2:]).to_pylist() == values

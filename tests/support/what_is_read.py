@@ -267,6 +267,9 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "GoldenGate: T": of_system(
             "ogg", m.goldengate("T", None, None), changes=rows(TRUNCATE), table="SHOPDB.CUSTOMERS"
         ),
+        "GoldenGate: a column that `after` does not have": of_system(
+            "ogg", m.goldengate(after={"id": 1}), changes=rows(INSERT), table="SHOPDB.CUSTOMERS"
+        ),
         "GoldenGate: row of another table": of_system(
             "ogg", m.goldengate(table="SHOPDB.ORDERS"), table="SHOPDB.CUSTOMERS"
         ),
@@ -308,11 +311,11 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "TiCDC, simple protocol": Case([record(m.TICDC_SIMPLE)], error("WRONG_FORMAT")),
         "JSON that is no change": Case([record({"colour": "red"})], error("MISSING_FIELD")),
         "JSON that is no object": Case([record(one) for one in (b"5", b"[]", b'"a"')], error("BAD_JSON") * 3),
+        "an update without its new row": Case([record(envelope("u", ROW, None), KEY)], error("MISSING_FIELD")),
+        "a row that is no object": Case([record(envelope("c", None, "x"), KEY)], error("BAD_FIELD")),
     },
 }
 """by the headings and the first cells of the page"""
-        "an update without its new row": Case([record(envelope("u", ROW, None), KEY)], error("MISSING_FIELD")),
-        "a row that is no object": Case([record(envelope("c", None, "x"), KEY)], error("BAD_FIELD")),
 
 OPTIONS: dict[str, Any] = {"columns": COLUMNS, "keys": ("id",)}
 """what cases do not say"""

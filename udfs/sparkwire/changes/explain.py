@@ -14,7 +14,7 @@ from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import binary_of
 from sparkwire.core.lines import Explained, Line, time_of
 from sparkwire.json import values
-from sparkwire.json.grammar import INTEGER, NULL, OBJECT
+from sparkwire.json.grammar import NULL, OBJECT
 from sparkwire.json.values import Values
 
 _ROLES: Final = {
@@ -32,8 +32,6 @@ _ROLES: Final = {
     "sequence": "the position in the source",
 }
 """what the roles of a declaration mean; other roles need no note"""
-_PER_UNIT: Final = {"ms": 1_000, "s": 1_000_000}
-"""[us]"""
 _LIKELY: Final = 2
 """the rank of the evidence, as in `Explained.confidence`"""
 _HEADER: Final = (("magic", 1), ("schema_id", 4))
@@ -69,7 +67,9 @@ class _Message:
 
     def __init__(self, data: bytes, system: System) -> None:
         self.data, self.system = data, system
-        [self.operation] = Fields(system, pa.array([data], pa.binary())).texts("op").to_pylist()
+        fields = Fields(system, pa.array([data], pa.binary()))
+        [self.operation] = fields.texts("op").to_pylist()
+        [self.time], [self.is_odd_time] = fields.times[0].cast(pa.int64()).to_pylist(), fields.times[1]
         self.is_left_out = system.operations.get(self.operation, "") is None
         self.roles = {path: role for role, path in reversed(list(system.fields.items()))}
         parts = [path.split(".") for path in system.fields.values()]
@@ -100,8 +100,9 @@ class _Message:
         if role == "op" and text in self.system.operations:
             line.notes[0] += f": {self.system.operations[text] or 'no change of a row'}"
         if role == "time" and value.kinds[0] > NULL and not self.is_left_out:
-            if value.kinds[0] != INTEGER or text is None:
-                line.error("expected an integer", ERRORS[BAD_FIELD] or "")
-            else:
-                line.notes[0] += f": {time_of(int(text) * _PER_UNIT[self.system.time_unit])}"
+            if self.is_odd_time:
+                expected = "a time in ISO 8601" if self.system.time_unit == "text" else "an integer"
+                line.error(f"expected {expected}", ERRORS[BAD_FIELD] or "")
+            elif self.time is not None:
+                line.notes[0] += f": {time_of(self.time)}"
         yield line

@@ -1,8 +1,9 @@
 """Oracle GoldenGate: operations as JSON rows, as its Kafka handler and Apache Flink write them.
 
     op_type    I, U, D, T
-    before, after    {column: value}: the old and the new row
-    table      ``schema.table``; op_ts, the time of the change; pos, the position in the trail; primary_keys [column]
+    before, after    {column: value}: the old and the new row; columns that the trail does not have are absent
+    table      ``schema.table``, or ``database.schema.table``
+    op_ts, the time of the change, in UTC by default; pos, the position in the trail; primary_keys [column]
 
 Source: Apache Flink 2.3.0's ``ogg-json``.
 """
@@ -22,9 +23,12 @@ OGG: System = System(
         "before": "before",
         "table": "table",
         "keys": "primary_keys",
+        "time": "op_ts",
     },
     operations={"I": INSERT, "U": UPDATE, "D": DELETE, "T": TRUNCATE},
     marks=({"op": TEXT, "after": ANYTHING}, {"op": TEXT, "before": ANYTHING}, {"op": TEXT, "table": TEXT}),
     type_of=of_sql,
+    time_unit="text",
     table_has_schema=True,
+    missing_is_unknown=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +15,14 @@ from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
-from sparkwire.core.column import bools_of, from_codes, lists, primitive, timestamps, to_codes
+from sparkwire.core.column import bools_of, from_codes, lists, primitive, to_codes
 from sparkwire.core.table_names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
-from sparkwire.json.grammar import ARRAY, INTEGER, NONE, NULL, OBJECT
+from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
-
-_PER_UNIT: Final = {"ms": 1, "s": 1000}
 
 
 class Expanded(NamedTuple):
@@ -40,10 +38,13 @@ def of_table(fields: Fields, table: Table) -> Bools:
     """Messages of the table, and those that do not name one."""
     chosen = np.ones(fields.source.rows, np.bool_)
     database, schema, name = fields.names
-    inner = pc.coalesce(database, schema) if table.schema is None and fields.system.table_has_schema else database
-    for names, wanted in ((name, table.name), (inner, table.database), (schema, table.schema)):
+    # A name with two parts may begin with the schema.
+    outer = [database, schema] if table.schema is None else [database]
+    for columns, wanted in (([name], table.name), (outer, table.database), ([schema], table.schema)):
         if wanted is not None:
-            chosen &= bools_of(pc.equal(names, wanted).fill_null(True))
+            hit = [bools_of(pc.equal(column, wanted).fill_null(False)) for column in columns]
+            unknown = [bools_of(column.is_null()) for column in columns]
+            chosen &= np.logical_or.reduce(hit) | np.logical_and.reduce(unknown)
     return chosen
 
 
@@ -62,8 +63,6 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
     before, after, is_partial = _images(expanded, row_ops, system)
     row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages])
-    numbers, timed = values.integers(fields.value("time"))
-    scale = _PER_UNIT[system.time_unit]
     nothing = pa.nulls(len(expanded.messages), pa.list_(pa.string()))
     keys = key_lists(fields, records, expanded.messages, plan.columns) if plan.keys is None else nothing
     return TableRows(
@@ -72,7 +71,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         before,
         after,
         row_errors,
-        timestamps(numbers[expanded.messages] * scale, "ms", timed[expanded.messages]),
+        fields.times[0].take(taken),
         fields.names[2].take(taken),
         _text_or_null(fields.texts("transaction").take(taken)),
         keys,
@@ -100,7 +99,6 @@ def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
 
 def _errors(fields: Fields, is_known: Bools) -> Ints:
     """The first error of each message."""
-    time = fields.value("time").kinds
     errors = np.full(fields.source.rows, OK)
     for fault, code in reversed(
         (
@@ -108,7 +106,7 @@ def _errors(fields: Fields, is_known: Bools) -> Ints:
             (~fields.documents.intact, BAD_JSON),
             (~fields.recognized, WRONG_FORMAT),
             (~is_known, UNKNOWN_OPCODE),
-            ((time > NULL) & (time != INTEGER), BAD_FIELD),
+            (fields.times[1], BAD_FIELD),
             (fields.has_odd_names, BAD_FIELD),
         )
     ):
@@ -176,10 +174,10 @@ def _spelled(lists: pa.Array, columns: Iterable[str]) -> pa.Array:
 
 
 def _lists(arrays: Values) -> pa.Array:
-    if not len(distinct.rows):
-        return pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
     """ARRAY<STRING>; NULL if a value is not an array of texts."""
     distinct = values.distinct(arrays)
+    if not len(distinct.rows):
+        return pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
     items = values.items(arrays.at(distinct.rows))
     names = items.together()
     others = np.concatenate(([0], np.cumsum(~np.isin(names.kinds, TEXT))))[items.firsts]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import Binary, binary_of
+from sparkwire.core.column import Binary, binary_of, bools_of, micros
 from sparkwire.json import values
+from sparkwire.json.conversions import instants
 from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.scan import Paths, paths
 from sparkwire.json.types import Type
@@ -27,6 +28,10 @@ ROW = (OBJECT,)
 ROWS = (ARRAY, NULL)
 NAMES = ("database", "schema", "table")
 """the roles of names"""
+_FULL_NAME: Final = r"^(?:(?:(?P<database>.*)\.)?(?P<schema>[^.]*)\.)?(?P<table>[^.]*)$"
+_PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
+"""[us]"""
+_LAST: Final = 2**63 - 1
 ANYTHING = (NULL, *range(STRING, ARRAY + 1))
 
 
@@ -36,22 +41,26 @@ class System(NamedTuple):
     Roles name the values of a message. ``op`` is the operation, ``after`` and ``before`` are the new and the old row.
     ``database``, ``schema`` and ``table`` name the table, ``keys`` is an array with the names of its key columns, and ``types``
     declares its columns. ``time`` and ``transaction`` are of the change. A system may have others for its functions.
+
+    A message of another table is left out, and so is a NULL value without a key. A NULL value with a key is an error, because no
+    row says which table it is of.
     """
 
     name: str
     """the argument ``format``"""
     title: str
     fields: Mapping[str, str]
-    """the path of each role's value"""
+    """the path of each role's value, with points between the names of members"""
     operations: Mapping[str, str | None]
     """operations of a change table by the value of ``op``, case-sensitive; None for a message that is left out"""
     marks: tuple[Marks, ...]
     """what distinguishes a message of the system from others: it has one of these sets of marks"""
     type_of: Callable[[str], Type]
-    """the type of a column as the user writes it; raises ValueError"""
+    """the type of a column as the user writes it, such as ``mysql_types.of_sql`` for SQL's types; raises ValueError"""
     certain_marks: tuple[Marks, ...] = ()
     """marks that no message of another system has, if ``marks`` do not suffice to name the system of a message"""
-    time_unit: str = "ms"
+    time_unit: Literal["s", "ms", "us", "text"] = "ms"
+    """of ``time``; a text is in ISO 8601, and in UTC if it has no offset"""
     in_arrays: bool = False
     """whether ``after`` and ``before`` are arrays with one item for each row"""
     before_is_partial: bool = False
@@ -66,12 +75,16 @@ class System(NamedTuple):
     names_in_key: Callable[[pa.Array], pa.Array] | None = None
     """the names of the key columns in the keys of records, as ARRAY<STRING>, in lower case; for messages that do not name them"""
     table_has_schema: bool = False
-    """whether ``table`` also names the schema: ``schema.table``"""
+    """whether ``table`` also names the schema: ``schema.table``, or ``database.schema.table``"""
     left_out: Callable[[Fields], Bools] | None = None
     """further messages that are left out"""
     position: pa.DataType | None = None
     positions: Callable[[Fields], pa.Array] | None = None
-    """the position of each message in the source: a STRUCT of the type ``position``, NULL if it has none"""
+    """the position of each message in the source: a STRUCT of the type ``position``, NULL if it has none
+
+    Its parts compare one after the other. A part ``log`` separates orders, which are then not comparable. The argument ``until``
+    begins with the part ``position``.
+    """
     parts_after_position: bool = False
     """whether partition, offset and place order the rows of one position"""
 
@@ -107,9 +120,21 @@ class Fields:
         database, schema, table = (self.texts(role) for role in NAMES)
         if not self.system.table_has_schema:
             return database, schema, table
-        parts = pc.extract_regex(table, r"^(?:(?P<schema>.*)\.)?(?P<table>[^.]*)$")
-        outer, name = (pc.struct_field(parts, one) for one in ("schema", "table"))
-        return database, pc.coalesce(schema, pc.if_else(pc.equal(outer, ""), None, outer)), name
+        parts = pc.extract_regex(table, _FULL_NAME)
+        outer, middle, name = (_text_or_null(pc.struct_field(parts, one)) for one in NAMES)
+        return pc.coalesce(database, outer), pc.coalesce(schema, middle), name
+
+    @cached_property
+    def times(self) -> tuple[pa.Array, Bools]:
+        """TIMESTAMP of each change, and which messages have something else instead of a time."""
+        time, unit = self.value("time"), self.system.time_unit
+        if unit == "text":
+            times = instants(values.texts(time.only(np.isin(time.kinds, TEXT))))
+            return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
+        numbers, known = values.integers(time)
+        most = _LAST // _PER_UNIT[unit]
+        known &= (numbers >= -most) & (numbers <= most)
+        return micros(numbers * _PER_UNIT[unit], known), (time.kinds > NULL) & (time.kinds != INTEGER)
 
     @property
     def has_odd_names(self) -> Bools:
@@ -140,6 +165,10 @@ class Fields:
     def lacks(self, role: str) -> Bools:
         lacks: Bools = self.value(role).kinds == ABSENT
         return lacks
+
+
+def _text_or_null(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 @lru_cache(64)

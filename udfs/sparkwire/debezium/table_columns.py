@@ -71,7 +71,8 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
     elif table.database is not None:
         outer = _is(database, table.database, parts[1])
         matches = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
-        chosen &= outer | matches
+        is_nameless = (database.kinds <= NULL) & ~bools_of(parts[1].is_valid())
+        chosen &= (outer & ~(is_nameless & (schema.kinds > NULL))) | matches
     return chosen
 
 

@@ -146,6 +146,15 @@ def parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
     return _in_range(pa.concat_arrays([pa.nulls(0, type), *parsed]).take(distinct.indices))
 
 
+def instants(texts: pa.Array) -> pa.Array:
+    """TIMESTAMP from texts such as ``2024-02-29 01:02:03.5``, with ``Z`` or an offset; without one, they are in UTC."""
+    local = local_times(texts).cast(TIMESTAMP)
+    others = pc.and_(texts.is_valid(), local.is_null())
+    if not pc.any(others).as_py():
+        return local
+    return pc.coalesce(local, parsed(pc.if_else(others, texts, None), TIMESTAMP))
+
+
 def _one(text: pa.Scalar, type: pa.DataType) -> pa.Array:
     with suppress(pa.ArrowInvalid):
         return pa.array([text.as_py()]).cast(type)

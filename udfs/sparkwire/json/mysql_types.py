@@ -28,10 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
-from sparkwire.base.sqltype import TIMESTAMP, sql_name
+from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.json import plain_texts, values
-from sparkwire.json.conversions import decimals_of, floats_of, parsed, split_members
+from sparkwire.json.conversions import decimals_of, floats_of, instants, split_members
 from sparkwire.json.grammar import ARRAY, NULL
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -198,9 +198,7 @@ def _local_times(texts: pa.Array, _: Type) -> pa.Array:
 
 
 def _instants(texts: pa.Array, _: Type) -> pa.Array:
-    zoned = pc.ends_with(texts, "Z").fill_null(False)
-    local = plain_texts.local_times(pc.if_else(zoned, None, texts)).cast(TIMESTAMP)
-    return pc.coalesce(local, parsed(pc.if_else(zoned, texts, None), TIMESTAMP)) if bools_of(zoned).any() else local
+    return instants(texts)
 
 
 def _base64(texts: pa.Array, _: Type) -> pa.Array:
