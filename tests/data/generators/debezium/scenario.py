@@ -179,7 +179,7 @@ def settle(
     count = -1
     while not (time.monotonic() - changed > quiet and all(_tells(one, is_end) for one in tellers)):
         assert engine.poll() is None, (place / "engine.log").read_text("utf-8")[-3000:]
-        assert time.monotonic() - begun < _PATIENCE, "the engine has not told what the database has"
+        assert time.monotonic() - begun < _PATIENCE, "the engine has not written all changes of the database"
         time.sleep(0.1)
         now = sum("heartbeat" not in line["topic"] for messages in written for line in messages.look())
         if now != count:
