@@ -61,7 +61,8 @@ def decimal(text: str, precision: int, scale: int) -> Decimal | None:
     """The decimal, if it fits exactly."""
     try:
         exact = Context(prec=precision, traps=[Inexact, InvalidOperation])
-        return Decimal(text).quantize(Decimal(1).scaleb(-scale), context=exact)
+        number = Decimal(text)
+        return number.quantize(Decimal(1).scaleb(-scale), context=exact) if number else Decimal(0)
     except (Inexact, InvalidOperation):
         return None
 
@@ -85,6 +86,17 @@ def test_decimals(precision: int, scale: int) -> None:
         "9" * 19,
         *BOUNDS,
     ]
+    texts += ["1e-77", "1e-99999999", "0e999999999", "0e-999999999", "5e2000000", "1e5", "1e37", "1e38", "1E+2", "1e-2"]
+    texts += [
+        "1" * 38,
+        "1" * 39,
+        "1" * 77,
+        "1" * 5000,
+        "0." + "1" * 38,
+        "0." + "1" * 5000,
+        "0" * 50 + "7",
+        "0.5" + "0" * 50,
+    ]
     for _ in range(500):
         digits = "".join(made.choices("0123456789", k=made.randint(1, 24)))
         point = made.randint(1, len(digits))
@@ -92,6 +104,8 @@ def test_decimals(precision: int, scale: int) -> None:
     expected = [decimal(text, precision, scale) for text in texts]
     assert sum(value is not None for value in expected) > 5
     assert both_ways(lambda column: decimals_of(column, pa.decimal128(precision, scale)), texts) == expected
+    alone = [decimals_of(pa.array([text]), pa.decimal128(precision, scale))[0].as_py() for text in texts]
+    assert alone == expected  # what other rows of the batch have does not matter
 
 
 def test_texts_that_are_no_decimals() -> None:

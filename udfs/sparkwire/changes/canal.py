@@ -13,14 +13,15 @@ Sources: Canal 1.1.7, its messages over MariaDB; TiCDC and Apache Flink write th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import ROWS, TEXT, Fields, System
 from sparkwire.json.mysql_types import of_declaration, of_sql
@@ -47,7 +48,9 @@ _GTID: Final = (
 
 @lru_cache(1024)
 def _types(text: str) -> Mapping[str, Type]:
-    return {name: of_declaration(declared) for name, declared in json.loads(text).items() if isinstance(declared, str)}
+    with suppress(ValueError):
+        return {name: of_declaration(type) for name, type in parsed_json(text).items() if isinstance(type, str)}
+    return {}
 
 
 def _positions(fields: Fields) -> pa.Array:

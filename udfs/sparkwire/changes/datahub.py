@@ -6,13 +6,14 @@ are left out. The order is the sequence id, a number of any length; both halves 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.changes.systems import ROW, TEXT, Fields, System
@@ -30,7 +31,9 @@ def datahub_type(text: str) -> Type:
 
 @lru_cache(1024)
 def _declared(text: str) -> Mapping[str, Type]:
-    columns = [item for item in json.loads(text) if isinstance(item, dict) and isinstance(item.get("name"), str)]
+    columns: list[dict[str, Any]] = []
+    with suppress(ValueError):
+        columns = [item for item in parsed_json(text) if isinstance(item, dict) and isinstance(item.get("name"), str)]
     return {column["name"]: _TYPES.get(str(column.get("type")), OTHER_TYPE) for column in columns}
 
 

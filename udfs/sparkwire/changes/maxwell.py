@@ -16,17 +16,20 @@ Sources: Maxwell 1.44.1, its messages over MariaDB; Apache Flink writes the same
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, READ, UPDATE
 from sparkwire.changes.systems import NOTHING, ROW, TEXT, Fields, System
 from sparkwire.core.column import binary_of, bools_of, lists, primitive
 from sparkwire.json import values
+from sparkwire.json.grammar import TRUE
 from sparkwire.json.images import Images
 from sparkwire.json.mysql_types import of_maxwell, of_sql
 from sparkwire.json.scan import paths
@@ -35,7 +38,7 @@ from sparkwire.kernels import Bools, Ints
 _STATEMENTS: Final = tuple(f"{of}-{what}" for of in ("table", "database") for what in ("create", "alter", "drop"))
 _OWN_DATABASE: Final = "maxwell"
 _OWN_TABLES: Final = ("bootstrap", "columns", "databases", "heartbeats", "positions", "schemas", "tables")
-_PLACE: Final = r"^(?P<log>.*?)\.?(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
+_PLACE: Final = r"^(?P<log>[^:]*?)\.?(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
 _PREFIX: Final = "pk."
 _ANY: Final = paths("database")
 _LAST: Final = 2**63 - 1
@@ -58,7 +61,9 @@ def _positions(fields: Fields) -> pa.Array:
     log, file, at = (pc.struct_field(place, name) for name in ("log", "file", "at"))
     xid, _ = _numbers(fields, "xid")
     offset, has_offset = values.integers(fields.value("xoffset"))
-    row = pc.if_else(primitive(fields.has("commit"), type=pa.bool_()), _LAST, primitive(offset, has_offset))
+    row = pc.if_else(
+        primitive(fields.value("commit").kinds == TRUE, type=pa.bool_()), _LAST, primitive(offset, has_offset)
+    )
     has_place = place.is_valid()
     first = pc.if_else(has_place, file.cast(pa.int64()), xid)
     second = pc.if_else(has_place, at.cast(pa.int64()), 0)
@@ -92,22 +97,33 @@ def _names_in_key(keys: pa.Array) -> pa.Array:
 
 def _names(key: bytes | str) -> list[str] | None:
     try:
-        parsed = json.loads(key)
+        parsed = parsed_json(key)
     except ValueError:  # a random id, of a statement
         return None
     parts = parsed[-1] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else None
     parts = parts if isinstance(parts, list) else []
-    return [name for part in parts if isinstance(part, dict) for name in part] or None
+    names = [name for part in parts if isinstance(part, dict) for name in part]
+    return names if names and all(map(_is_text, names)) else None
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name has no half of a surrogate pair, which UTF-8 cannot hold."""
+    return not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def _declared(fields: Fields, rows: Ints) -> list[dict[str, str]]:
     """The columns in statements that create or alter a table."""
     texts = values.objects(fields.value("definition").at(rows)).drop_null().to_pylist()
-    definitions = [json.loads(text) for text in dict.fromkeys(texts)]
-    return [
-        {column["name"]: of_maxwell(column) for column in definition.get("columns") or () if "name" in column}
-        for definition in definitions
-    ]
+    return [dict(_columns(text)) for text in dict.fromkeys(texts)]
+
+
+def _columns(definition: str) -> Iterator[tuple[str, str]]:
+    """The names and SQL types of the columns in a definition; none if it is not readable."""
+    with suppress(ValueError):
+        columns = parsed_json(definition).get("columns")
+        for column in columns if isinstance(columns, list) else ():
+            if isinstance(column, dict) and isinstance(column.get("name"), str):
+                yield column["name"], of_maxwell(column)
 
 
 MAXWELL: Final = System(

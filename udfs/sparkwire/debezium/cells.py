@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from sparkwire.core.column import binary_of
+from sparkwire.core.column import binary_of, gather, lists
 from sparkwire.json import values
+from sparkwire.json.grammar import ABSENT, ESCAPED, FALSE, NULL, OBJECT, STRING
+from sparkwire.json.scan import paths
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools
 
 _CELL: Final = {"value", "deletion_ts", "set"}
+_PARTS: Final = paths("value", "set")
 
 
 def of_cell(type: Type) -> Type:
@@ -24,13 +27,15 @@ def of_cell(type: Type) -> Type:
     return type
 
 
-def without_cells(images: Values, chosen: Bools) -> Values:
-    """The ``chosen`` images as {column: value}, without the columns that are not set."""
+def without_cells(images: Values, chosen: Bools, of_delete: Bools) -> Values:
+    """The ``chosen`` images as {column: value}, without the columns that are not set. Those of a delete are without NULL, too.
+
+    A column of the key is never NULL. One that is NULL in a delete is unknown: the delete is of several rows.
+    """
     places = np.flatnonzero(chosen)
     if not len(places):
         return images
-    texts = [json.dumps(_row(json.loads(text))) for text in values.objects(images.at(places)).to_pylist()]
-    own = binary_of(pa.array(texts, pa.string()))
+    own = binary_of(_rows(images.at(places), of_delete[places]))
     data = np.concatenate([images.data, own.data])
     begins = own.offsets[:-1].astype(np.int64) + len(images.data)
     roots = values.roots(data, begins, begins + np.diff(own.offsets), np.ones(len(places), np.bool_))
@@ -39,9 +44,23 @@ def without_cells(images: Values, chosen: Bools) -> Values:
     return images._replace(data=data).unless(chosen, roots.at_or_absent(index))
 
 
-def _row(cells: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: cell["value"]
-        for name, cell in cells.items()
-        if isinstance(cell, dict) and "value" in cell and cell.get("set", True)
-    }
+def _rows(images: Values, of_delete: Bools) -> pa.Array:
+    """STRING: the JSON objects with the values of the cells, as written."""
+    listed = values.members(images)
+    cells, rows = listed.counted_values, np.repeat(np.arange(len(images.kinds)), np.diff(listed.firsts))
+    is_cell = cells.kinds == OBJECT
+    begins = np.where(is_cell, cells.starts, 0)
+    parts = values.documents(cells.data, begins, begins + np.where(is_cell, cells.sizes, 0), _PARTS, nulls=True)
+    value, mark = (parts.value(k) for k in range(2))
+    kept = is_cell & (value.kinds != ABSENT) & (mark.kinds != FALSE) & (mark.kinds != NULL)
+    kept &= ~of_delete[rows] | (value.kinds > NULL)
+    places = np.flatnonzero(kept)
+    members = pc.binary_join_element_wise(_as_written(listed.keys.at(places)), _as_written(value.at(places)), ":")
+    firsts = np.searchsorted(rows[places], np.arange(len(images.kinds) + 1)).astype(np.int32)
+    return pc.binary_join_element_wise("{", pc.binary_join(lists(firsts, members), ","), "}", "")
+
+
+def _as_written(written: Values) -> pa.Array:
+    """STRING: the JSON texts, strings with their quotes."""
+    quote = ((written.kinds == STRING) | (written.kinds == ESCAPED)).astype(np.int64)
+    return gather(written.data, written.starts - quote, written.sizes + 2 * quote, pa.string())

@@ -333,19 +333,29 @@ def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _other_decimals(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Decimals with an exponent or with many digits."""
-    texts = pc.if_else(pc.match_substring_regex(texts, _DECIMAL), texts, None)
-    if not pc.any(pc.match_substring_regex(texts, "[eE]")).as_py():  # Arrow makes 4.9E-324 zero
+    """Decimals with an exponent or with many digits. Arrow reads only those that cannot overflow, which it does in silence."""
+    if 0 < type.scale < DIGITS:
+        plain = rf"^-?[0-9]{{1,{DIGITS - type.scale}}}(\.[0-9]{{1,{type.scale}}})?$"
+    else:
+        plain = rf"^-?[0-9]{{1,{DIGITS}}}$" if type.scale == 0 else "^0$"
+    if pc.all(pc.match_substring_regex(texts, plain)).as_py():
         with suppress(pa.ArrowInvalid):
             return texts.cast(type)
-    return pa.array([_decimal_or_none(text, type) for text in texts.to_pylist()], type)
+    numbers = pc.if_else(pc.match_substring_regex(texts, _DECIMAL), texts, None)
+    return pa.array([_decimal_or_none(text, type) for text in numbers.to_pylist()], type)
 
 
 def _decimal_or_none(text: str | None, type: pa.DataType) -> Decimal | None:
-    with suppress(ArithmeticError, ValueError, pa.ArrowInvalid):
-        number = Decimal(text or "NaN")
-        fitted: Decimal = pa.scalar(number, type).as_py()
-        return fitted if fitted == number else None
+    """The decimal, if it fits the type exactly. Arrow must not see another one: it rounds 1e-77, and 1e-9999999 crashes it."""
+    with suppress(ArithmeticError):
+        sign, digits, exponent = Decimal(text or "NaN").as_tuple()
+        shown = "".join(map(str, digits)).rstrip("0")
+        if not isinstance(exponent, int) or not shown.strip("0"):
+            return Decimal(0) if isinstance(exponent, int) else None
+        exponent += len(digits) - len(shown)
+        shown = shown.lstrip("0")
+        if -exponent <= type.scale and len(shown) + exponent <= type.precision - type.scale:
+            return Decimal((sign, tuple(map(int, shown)), exponent))
     return None
 
 

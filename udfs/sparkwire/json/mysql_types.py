@@ -32,7 +32,7 @@ from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.json import plain_texts, values
 from sparkwire.json.conversions import decimals_of, floats_of, instants, split_members
-from sparkwire.json.grammar import ARRAY, NULL
+from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, STRING
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 
@@ -90,6 +90,8 @@ _SQL: Final = {
     "json": "json",
 }
 KNOWN: Final = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
+_MASK: Final = re.compile("[0-9]{1,20}")
+_WIDTH: Final = re.compile("[0-9]{1,4}")
 _DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
@@ -113,10 +115,9 @@ def of_declaration(text: str) -> Type:
     if name in _INTEGERS:
         return Type("text", _WIDTHS[_INTEGERS[name]]) if not is_unsigned else _unsigned(name)
     if name == "bit":
-        return _bits(int(inside) if inside.isdecimal() else 1)
+        return _bits(int(inside) if _WIDTH.fullmatch(inside) else 1)
     if name in _DECIMALS:
-        numbers = [int(number) for number in re.findall(r"\d+", inside)]
-        return Type("text", "decimal", (*numbers, *(10, 0)[len(numbers) :]))
+        return _decimal(inside)
     if name in ("enum", "set"):
         members = [re.sub(r"''|\\(.)", lambda m: m[1] or "'", member) for member in _MEMBER.findall(text)]
         return Type("text", name, names=tuple(members))
@@ -127,13 +128,22 @@ def of_declaration(text: str) -> Type:
     return Type("text", _OTHERS.get(name, "string"))
 
 
+def _decimal(inside: str) -> Type:
+    """The type with these arguments; a STRING if there are none, because TiCDC leaves out all arguments."""
+    numbers = [int(text) for text in map(str.strip, inside.split(",")) if _WIDTH.fullmatch(text)]
+    precision, scale = (*numbers, 0)[:2] if numbers else (0, 0)
+    precision = precision or (10 if numbers else 0)
+    return Type("text", "decimal", (precision, scale)) if scale <= precision != 0 else Type("text", "string")
+
+
 def of_maxwell(column: Mapping[str, Any]) -> str:
     """The SQL type of a column in Maxwell's ``def``, which has no precision."""
     type = str(column.get("type", ""))
     if type in _DECIMALS or type in _BINARIES[7:]:
         return "STRING"  # a decimal of any number of digits; WKT
     if type == "bit":
-        return sql_name(_bits(int(column.get("column-length") or 64)).arrow)
+        width = column.get("column-length")
+        return sql_name(_bits(width if isinstance(width, int) else 64).arrow)
     if type == "json":
         return "JSON"
     declared = of_declaration(type if column.get("signed", True) else f"{type} unsigned")
@@ -234,12 +244,17 @@ def _mended(text: str | None) -> str | None:
 def _names(texts: pa.Array, type: Type) -> pa.Array:
     """The name of an enum's value, from its index or its name. Index 0 is the empty text of an invalid value."""
     if not type.names:
-        return texts
+        return _without_numbers(texts)
     names = ["", *type.names]
     index = {str(k): name for k, name in enumerate(names)}
     encoded = texts.dictionary_encode()
     named = [index.get(text, text if text in names else None) for text in encoded.dictionary.to_pylist()]
     return pa.array(named, pa.string()).take(encoded.indices)
+
+
+def _without_numbers(texts: pa.Array) -> pa.Array:
+    """The texts; NULL for an index or a mask, whose names the type does not tell."""
+    return pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), None, texts)
 
 
 def _members(texts: pa.Array, type: Type) -> pa.Array:
@@ -251,7 +266,7 @@ def _members(texts: pa.Array, type: Type) -> pa.Array:
 
 
 def _of_mask(text: str, names: tuple[str, ...]) -> list[str] | None:
-    if text.isdecimal() and int(text) < 1 << len(names):
+    if _MASK.fullmatch(text) and int(text) < 1 << len(names):
         return [name for k, name in enumerate(names) if int(text) >> k & 1]
     given = text.split(",") if text else []
     return given if set(given) <= set(names) else None
@@ -264,7 +279,7 @@ def _arrays(items: Values) -> pa.Array:
     named = bools_of(pc.not_equal(members, "").fill_null(True))  # a bootstrap of Maxwell writes an empty set as [""]
     firsts = np.concatenate(([0], np.cumsum(named)))[listed.firsts].astype(np.int32)
     from_arrays = lists(firsts, members.filter(primitive(named, type=pa.bool_())), items.kinds == ARRAY)
-    texts = values.texts(items.only(items.kinds != ARRAY))
+    texts = _without_numbers(values.texts(items.only((items.kinds == STRING) | (items.kinds == ESCAPED))))
     return pc.if_else(primitive(items.kinds == ARRAY, type=pa.bool_()), from_arrays, split_members(texts))
 
 
