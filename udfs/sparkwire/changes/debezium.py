@@ -28,10 +28,18 @@ from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.cells import without_cells
 from sparkwire.debezium.change_rows import MessageSide, position_of_source, row_texts, times_of
-from sparkwire.debezium.layout import ADDED_NAMES, MESSAGE, MONGODB, OPERATION_NAMES, WITHOUT_ROWS, is_added
+from sparkwire.debezium.layout import (
+    ADDED_NAMES,
+    MESSAGE,
+    MONGODB,
+    OPERATION_NAMES,
+    TRANSACTION_FIELDS,
+    WITHOUT_ROWS,
+    is_added,
+)
 from sparkwire.debezium.layout import DELETE as DELETE_CODE
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
-from sparkwire.debezium.table_columns import name_parts, names_of, of_table
+from sparkwire.debezium.table_columns import name_parts, names_of, of_table, topic_name
 from sparkwire.json import values
 from sparkwire.json.grammar import ESCAPED, OBJECT, STRING
 from sparkwire.json.typed_images import Added
@@ -55,18 +63,19 @@ def read_debezium(
     own, unknown = _owned(messages, keys, records, plan, dead)
     own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
     notices = _notices(messages, keys, types) & ~wrong
-    rows = np.flatnonzero((own | unknown | wrong) & ~notices & ~(dead & ~has_key))
+    odd = (scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)) & ~wrong
+    rows = np.flatnonzero((own | unknown | wrong | odd) & ~(notices & ~odd) & ~(dead & ~has_key))
     taken, is_dead = primitive(rows), dead[rows]
     operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
     no_key = keys is None
     ops = pc.if_else(primitive(is_dead, type=pa.bool_()), None if no_key else DELETE, operations)
-    ops = pc.if_else(primitive(wrong[rows], type=pa.bool_()), None, ops)
+    ops = pc.if_else(primitive((wrong | odd)[rows], type=pa.bool_()), None, ops)
     before, after, of_cells = *(image.at(rows) for image in scan.image_objects), scan.of_cassandra[rows]
     if of_cells.any():
-        after = without_cells(after, of_cells & (after.kinds == OBJECT))
         is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
+        after = without_cells(after, of_cells & (after.kinds == OBJECT), is_delete)
         before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
-    errors = _errors(messages, wrong, dead, unknown | (dead & no_key)).take(taken)
+    errors = _errors(messages, wrong, dead, unknown | odd | (dead & no_key)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)
     return TableRows(
@@ -108,8 +117,7 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
     likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
-        found = foreign.is_foreign(messages.column.take(primitive(likely)), "debezium")
-        wrong[likely] |= found & (not set(columns) >= foreign.ROLES)
+        wrong[likely] |= foreign.is_foreign(messages.column.take(primitive(likely)), "debezium", columns)
     return wrong
 
 
@@ -117,7 +125,7 @@ def _notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str
     """Messages about something else than rows, unless all their fields are columns of the table."""
     scan = messages.scan
     notices = scan.about_schemas | (scan.operations == MESSAGE)
-    if not {"status", "id", "event_count", "data_collections", "ts_ms"} <= set(types):
+    if not set(TRANSACTION_FIELDS) <= set(types):
         notices |= scan.about_transactions
     beats = scan.heartbeats
     if "ts_ms" in types and beats.any():
@@ -126,6 +134,15 @@ def _notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str
             of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), '"serverName"').fill_null(False))
         beats = beats & of_server
     found: Bools = notices | beats
+    return found
+
+
+def _has_key_of_table(notices: Bools, record_keys: RecordKeys | None, types: Mapping[str, Type]) -> Bools:
+    """Which of these notices have a Kafka key whose members are all columns of the table. Then they may be rows of it."""
+    found = np.zeros(len(notices), np.bool_)
+    rows = np.flatnonzero(notices)
+    if record_keys is not None and len(rows):
+        found[rows] = [bool(names) and set(names) <= set(types) for names in record_keys.names(rows).to_pylist()]
     return found
 
 
@@ -165,17 +182,12 @@ def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan,
 
 def _judged(verdicts: np.ndarray, names: pa.Array, table: Table) -> np.ndarray:
     """The verdicts; one that is empty becomes OWN if a schema or topic has the name of the table. Another name proves nothing."""
-    name, outer = name_parts(names)
+    name, outer, _ = name_parts(names)
     same = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
     inside = table.schema or table.database
     if inside is not None:
         same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
     return np.where((verdicts == "") & same, OWN, verdicts)
-
-
-def topic_name(name: str) -> str:
-    """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
 
 
 # ---------------------------------------------------------------- changes of keys

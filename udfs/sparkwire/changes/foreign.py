@@ -5,7 +5,7 @@ The declaration of a supported system recognizes its messages. A few other syste
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -120,10 +120,6 @@ _KNOWN: Final = (
 )
 
 
-ROLES: Final = frozenset(path.partition(".")[0] for known in _KNOWN for path in known.system.fields.values())
-"""the members that identify the system of a message"""
-
-
 def explained(errors: Ints, column: pa.Array, format: str) -> pa.Array:
     """The texts of errors: a code, and after `WRONG_FORMAT` what the message looks like, if that is clear."""
     texts = from_codes(np.asarray(errors).astype(np.int8), ERRORS)
@@ -162,9 +158,9 @@ def kinds_of(column: pa.Array, format: str = "") -> list[Known | None]:
     return kinds
 
 
-def is_foreign(column: pa.Array, format: str) -> Bools:
-    """Which messages are of a known system other than that of the format."""
-    recognition = _Recognition(column)
+def is_foreign(column: pa.Array, format: str, columns: Collection[str]) -> Bools:
+    """Which messages are of a known system other than that of the format. Members that are columns of the table prove nothing."""
+    recognition = _Recognition(column, columns)
     others = [recognition.of(known) for known in _KNOWN if known.system.name != format]
     foreign: Bools = np.logical_or.reduce(others)
     return foreign
@@ -183,7 +179,8 @@ _MARKS: Final = System("", "", {path: path for known in _KNOWN for path in sorte
 class _Recognition:
     """One scan of messages for the marks of all systems."""
 
-    def __init__(self, messages: pa.Array) -> None:
+    def __init__(self, messages: pa.Array, columns: Collection[str] = ()) -> None:
+        self._columns = frozenset(columns)
         self._fields = Fields(_MARKS, messages)
         self._intact = self._fields.documents.intact & self._fields.valid
 
@@ -192,6 +189,8 @@ class _Recognition:
         fields, system = self._fields, known.system
         recognized = np.zeros(len(self._intact), np.bool_)
         for marks in known.marks:
+            if {system.fields[role].partition(".")[0] for role in marks} <= self._columns:
+                continue
             each = [np.isin(fields.value(system.fields[role]).kinds, kinds) for role, kinds in marks.items()]
             recognized |= np.logical_and.reduce(each)
         recognized &= self._intact

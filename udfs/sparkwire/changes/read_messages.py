@@ -52,12 +52,13 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
     fields = Fields(system, records.values)
     ops, is_known, is_left_out = _operations(fields)
-    errors = _errors(fields, is_known)
+    is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
+    errors = _errors(fields, is_known, is_truncate)
     has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
     chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
     rows = np.flatnonzero(chosen)
-    changes_rows = ~bools_of(pc.equal(ops, TRUNCATE).fill_null(False)) & (errors == OK)
+    changes_rows = ~is_truncate & (errors == OK)
     expanded = _expanded(fields, rows, changes_rows)
     taken = primitive(expanded.messages)
     row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
@@ -97,7 +98,16 @@ def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
     return from_codes(ops, used), known, out
 
 
-def _errors(fields: Fields, is_known: Bools) -> Ints:
+def _has_odd_images(fields: Fields) -> Bools:
+    """Messages of a system with arrays of rows that have something else instead of an array."""
+    if not fields.system.in_arrays:
+        return np.zeros(fields.source.rows, np.bool_)
+    kinds = [fields.value(role).kinds for role in ("after", "before")]
+    odd: Bools = np.logical_or.reduce([(kind > NULL) & (kind != ARRAY) for kind in kinds])
+    return odd
+
+
+def _errors(fields: Fields, is_known: Bools, is_truncate: Bools) -> Ints:
     """The first error of each message."""
     errors = np.full(fields.source.rows, OK)
     for fault, code in reversed(
@@ -108,6 +118,8 @@ def _errors(fields: Fields, is_known: Bools) -> Ints:
             (~is_known, UNKNOWN_OPCODE),
             (fields.times[1], BAD_FIELD),
             (fields.has_odd_names, BAD_FIELD),
+            (_has_odd_images(fields), BAD_FIELD),
+            (is_truncate & ~fields.has("table") & ("table" in fields.system.fields), MISSING_FIELD),
         )
     ):
         errors[fault] = code
@@ -119,9 +131,10 @@ def _expanded(fields: Fields, rows: Ints, changes_rows: Bools) -> Expanded:
     after, before = (fields.value(role) for role in ("after", "before"))
     if not fields.system.in_arrays:
         return Expanded(rows, np.zeros(len(rows), np.int64), after.at(rows), before.at(rows))
-    of_rows = after.at(rows)
-    is_array = (of_rows.kinds == ARRAY) & changes_rows[rows]
-    counts = np.where(is_array, np.maximum(of_rows.counts, 1), 1)
+    first, second = ((image.at(rows), image.at(rows).kinds == ARRAY) for image in (after, before))
+    has_rows = first[1] & (first[0].counts > 0)
+    listed = np.where(has_rows, first[0].counts, np.where(second[1] & ~has_rows, second[0].counts, 1))
+    counts = np.where(changes_rows[rows], np.maximum(listed, 1), 1)
     messages = np.repeat(rows, counts)
     places = np.arange(len(messages)) - np.repeat(np.cumsum(counts) - counts, counts)
     return Expanded(messages, places, *(_items(image.at(rows), counts, places) for image in (after, before)))

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from sparkwire.base.json_text import parsed_json
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.debezium.change_rows import MessageSide, json_side
 from sparkwire.json.images import Images
@@ -20,7 +21,7 @@ from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 from sparkwire.kernels import Ints
 
-_NAMES: Final = pa.list_(pa.string())
+_HEADER: Final = 5  # [bytes] of Confluent's wire format
 
 
 class RecordKeys:
@@ -45,8 +46,9 @@ class RecordKeys:
         return lists(images.listed.firsts, images.names, images.present)
 
     def images(self, rows: Ints) -> TypedImages:
-        """The keys as rows of the table, in which all other columns are NULL; NULL if a key is not used."""
-        return read_images(JsonRows(self._objects(rows), self._types), self._types, self._side.declared.of(rows))
+        """The keys as rows of the table, in which all other columns are unavailable; NULL if a key is not used."""
+        source = JsonRows(self._objects(rows), self._types, missing=np.ones(len(rows), np.bool_))
+        return read_images(source, self._types, self._side.declared.of(rows))
 
     def texts(self, rows: Ints) -> pa.Array:
         """A text of each key, the same for all its spellings."""
@@ -64,11 +66,10 @@ def _text(key: Mapping[str, object] | None, used: set[str]) -> str | None:
     return json.dumps({name: value for name, value in key.items() if value is not None and name in used}, default=str)
 
 
-class _Single(NamedTuple):
-    """One value as a key, with the kind of its schema."""
+class _Number(str):
+    """The text of a number."""
 
-    text: str
-    kind: str | None
+    __slots__ = ()
 
 
 def _with_objects(side: MessageSide, name: str) -> MessageSide:
@@ -89,9 +90,12 @@ def _with_objects(side: MessageSide, name: str) -> MessageSide:
 
 
 def _as_object(value: bytes, name: str) -> bytes:
-    """The key as an object; unchanged if it is not one JSON value."""
+    """The key as an object; unchanged if it is not one JSON value. Its number keeps all digits."""
+    has_header = value[:1] == b"\0" and any(
+        value[1:_HEADER]
+    )  # the id of a schema is not 0; a small BIGINT begins with zeros
     try:
-        key = json.loads(value[5:] if value[:1] == b"\0" else value)
+        key = parsed_json(value[_HEADER:] if has_header else value, _Number)
     except ValueError:  # the text of another converter
         return value
     schema = None
@@ -99,8 +103,8 @@ def _as_object(value: bytes, name: str) -> bytes:
         schema, key = key.get("schema"), key.get("payload")
     if key is None or isinstance(key, dict | list):
         return value
-    row = {name: key}
+    row = f"{{{json.dumps(name)}:{key if isinstance(key, _Number) else json.dumps(key)}}}"
     if not isinstance(schema, dict):
-        return json.dumps(row).encode()
-    field = {**schema, "field": name}
-    return json.dumps({"schema": {"type": "struct", "fields": [field]}, "payload": row}).encode()
+        return row.encode()
+    struct = {"type": "struct", "fields": [{**schema, "field": name}]}
+    return f'{{"schema":{json.dumps(struct)},"payload":{row}}}'.encode()

@@ -7,7 +7,7 @@ depend on the order of the messages, on their times or on the size of batches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
-from sparkwire.changes.debezium import topic_name, wrong_messages
+from sparkwire.changes.debezium import wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import key_lists, of_table
 from sparkwire.changes.record_keys import RecordKeys
@@ -26,13 +26,13 @@ from sparkwire.core.column import bools_of, primitive
 from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.layout import WITHOUT_ROWS
-from sparkwire.debezium.table_columns import all_columns, columns_text, names_of
+from sparkwire.debezium.table_columns import all_columns, columns_text, names_of, outer_names, topic_name
 from sparkwire.debezium.table_columns import of_table as of_debezium_table
 from sparkwire.json import values
 from sparkwire.json.types import Type, widest
 from sparkwire.kernels import Bools, Ints
 
-_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE = "table", "columns", "keys", "topic", "advice"
+_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS = "table", "columns", "keys", "topic", "advice", "nameless"
 
 
 class Survey(NamedTuple):
@@ -50,10 +50,12 @@ class Survey(NamedTuple):
     """whether all rows are of the table"""
     advice: list[str]
     """what messages of other systems look like"""
+    nameless: bool = False
+    """whether there are rows that name no table"""
 
     @classmethod
     def of(cls, facts: Iterable[str], format: str, table: Table | None) -> Survey:
-        seen: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE)}
+        seen: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS)}
         for fact in sorted(facts):
             [(name, value)] = json.loads(fact).items()
             seen[name].append(value)
@@ -67,6 +69,7 @@ class Survey(NamedTuple):
             topics,
             all(verdict == OWN for verdict in topics.values()),
             sorted(seen[_ADVICE]),
+            bool(seen[_NAMELESS]),
         )
 
 
@@ -129,7 +132,8 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
     fields = Fields(system, records.values)
     known = fields.recognized & fields.documents.intact
     own = known if table is None else known & of_table(fields, table)
-    facts = [*_table_facts(fields.names, _telling(known, own, bools_of(fields.names[2].is_valid()), table))]
+    named = bools_of(fields.names[2].is_valid())
+    facts = [*_table_facts(fields.names, _telling(known, own, named, table)), *_nameless_facts(known & ~named)]
     facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
     names = key_lists(fields, records, np.flatnonzero(own), ())
     facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
@@ -149,25 +153,27 @@ def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, 
 
 
 def survey_debezium(
-    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, table: Table | None
+    messages: MessageSide,
+    keys: MessageSide | None,
+    records: MessageRecords,
+    table: Table | None,
+    columns: Collection[str] = (),
 ) -> list[str]:
-    """The facts of messages of Debezium."""
+    """The facts of messages of Debezium. ``columns`` are those of the table, if the user names them."""
     scan, declared = messages.scan, messages.declared
     is_row = bools_of(messages.column.is_valid()) & scan.documents.intact & ~scan.tombstones
     is_row &= (scan.enveloped | scan.flattened) & ~np.isin(scan.operations, WITHOUT_ROWS)
-    wrong = wrong_messages(messages, ()) & is_row
+    wrong = wrong_messages(messages, columns) & is_row
     is_row &= ~wrong
     names = names_of(scan, declared)
     named = bools_of(names.is_valid())
     own = is_row & of_debezium_table(scan, declared, table)
-    facts = [*_table_facts((*(scan.texts(*fields) for fields in _OUTER), names), _telling(is_row, own, named, table))]
+    facts = [*_table_facts((*outer_names(scan, declared), names), _telling(is_row, own, named, table))]
+    facts += _nameless_facts(is_row & ~named)
     if table is not None:
         facts += _topic_facts(records.topics, is_row, own, named)
         facts += _debezium_facts(messages, keys, records, own)
     return facts + _advice_facts(messages.column, wrong, "debezium")
-
-
-_OUTER = (("source.db", "source.keyspace", "source.database_id"), ("source.schema",))
 
 
 def _debezium_facts(
@@ -211,6 +217,10 @@ def _table_facts(parts: Iterable[pa.Array], rows: Ints) -> Iterator[str]:
     named = names.filter(pc.not_equal(names["table"], ""))
     for row in named.group_by(named.column_names).aggregate([]).to_pylist():
         yield _fact(_TABLE, tuple(row.values()))
+
+
+def _nameless_facts(nameless: Bools) -> list[str]:
+    return [_fact(_NAMELESS, True)] if nameless.any() else []
 
 
 def _advice_facts(column: pa.Array, chosen: Bools, format: str) -> list[str]:

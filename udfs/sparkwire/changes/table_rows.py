@@ -18,7 +18,7 @@ from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
 from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE
 from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
 from sparkwire.core.column import bools_of, primitive, struct
-from sparkwire.json.grammar import OBJECT
+from sparkwire.json.grammar import ABSENT, OBJECT
 from sparkwire.json.typed_images import (
     Added,
     JsonRows,
@@ -66,7 +66,7 @@ class TableRows(NamedTuple):
     unavailable: Unavailable | None = None
     added: Added | None = None
     record_keys: TypedImages | None = None
-    """the keys of the records; NULL if a key is not used"""
+    """the keys of the records; NULL if a key is not used, and unavailable what a key does not have"""
     old_keys: pa.Array | None = None
     """STRUCT of the columns: the old key of a row whose key changed"""
     events: pa.Array | None = None
@@ -105,20 +105,28 @@ def change_batch(
         pc.if_else(primitive(has_after, type=pa.bool_()), new, old)
         for new, old in zip(after.column.flatten(), old_row.flatten(), strict=True)
     ]
+    key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
+    lost = _without_members(source_after, source_before, has_after, _key_lists(list(types), key_names, plan))
+    if said.record_keys is not None:
+        columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     position = said.positions if plan.by_source else None
     ordered, placed = orders(
         schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places
     )
-    key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
     is_live = bools_of(pc.is_in(said.ops, pa.array(LIVE)))
     checks = (
         (is_live & ~has_after, MISSING_FIELD),
-        ((source_after.is_empty | (source_before.is_empty & ~has_after)) & (not plan.absent_nulls), MISSING_FIELD),
-        (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
+        (is_delete & has_after & source_before.present, BAD_FIELD),
+        (
+            (source_after.is_empty | (source_before.is_empty & ~has_after)) & ~is_truncate & (not plan.absent_nulls),
+            MISSING_FIELD,
+        ),
         (_odd_keys(unexpected, list(types), unavailable, key_names, plan, rows), BAD_FIELD),
+        (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
+        (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
     )
     errors = said.errors
@@ -165,6 +173,32 @@ def _with_keys(old_row: pa.Array, keys: pa.Array, chosen: Bools) -> pa.Array:
     ]
     valid = bools_of(pc.or_(old_row.is_valid(), of_key))
     return struct(dict(zip([field.name for field in old_row.type], fields, strict=True)), valid)
+
+
+def _without_members(
+    after: JsonRows, before: JsonRows, has_after: Bools, keys: Sequence[tuple[list[int], Bools]]
+) -> Bools:
+    """Rows by columns: the key columns for which the row has no member. A member with null is one."""
+    names = list(after.places)
+    lost = np.zeros((len(has_after), len(names)), np.bool_)
+    for places, rows in keys:
+        for k in places:
+            kinds = np.where(has_after, after.value(names[k]).kinds, before.value(names[k]).kinds)
+            lost[:, k] |= rows & (kinds == ABSENT)
+    return lost
+
+
+def _with_members_of_keys(
+    columns: Sequence[pa.Array], keys: TypedImages, lost: Bools, has_after: Bools
+) -> tuple[list[pa.Array], Bools]:
+    """The columns, with the values of the records' keys where a new row has no member; and what is still missing."""
+    in_key = bools_of(keys.column.is_valid())[:, None] & ~keys.unavailable
+    chosen = lost & in_key & has_after[:, None]
+    filled = [
+        pc.if_else(primitive(rows, type=pa.bool_()), key, column) if rows.any() else column
+        for column, key, rows in zip(columns, keys.column.flatten(), np.ascontiguousarray(chosen.T), strict=True)
+    ]
+    return filled, lost & ~in_key
 
 
 def _of(entries: Sequence[MapEntries], chosen: Bools) -> list[MapEntries]:

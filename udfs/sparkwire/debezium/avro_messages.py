@@ -24,7 +24,7 @@ from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import Declared, all_columns, columns_text, name_parts, schema_types
+from sparkwire.debezium.table_columns import Declared, all_columns, columns_text, fits, name_parts, schema_types
 from sparkwire.errors import SchemaError
 from sparkwire.json.typed_images import Versions
 
@@ -171,7 +171,7 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
 
 def avro_tables(texts: Iterable[str]) -> list[str]:
     """The sorted names of the tables that the schemas of a registry describe."""
-    tables, outer = name_parts(pa.array([_schema(text).name for text in texts], pa.string()))
+    tables, outer, _ = name_parts(pa.array([_schema(text).name for text in texts], pa.string()))
     return sorted({table_name(*part) for part in zip(outer.to_pylist(), tables.to_pylist(), strict=True) if part[1]})
 
 
@@ -180,10 +180,7 @@ def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
     columns = []
     for text in texts:
         schema = _schema(text)
-        name, outer = (part[0].as_py() for part in name_parts(pa.array([schema.name], pa.string())))
-        if not schema.connect or name is None or schema.name.endswith(".Key"):
-            continue
-        inside = None if table is None else table.schema or table.database
-        if table is None or (name == table.name and inside in (None, outer)):
+        parts = name_parts(pa.array([schema.name], pa.string()))
+        if schema.connect and parts.table[0].is_valid and not schema.name.endswith(".Key") and fits(table, parts)[0]:
             columns.append(columns_text(schema_types(schema.connect)))
     return all_columns(columns)

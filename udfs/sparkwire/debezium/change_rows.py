@@ -46,6 +46,7 @@ from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import Declared, embedded, name_parts, of_table, typed
 from sparkwire.json import values
 from sparkwire.json.images import Images
+from sparkwire.json.plain_texts import integers
 from sparkwire.json.typed_images import (
     Added,
     JsonRows,
@@ -285,7 +286,7 @@ def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | Non
     names = keys.declared.names
     if topics is not None:
         names = pc.binary_join_element_wise(topics.cast(pa.string()), "Key", ".")
-    name, outer = name_parts(names)
+    name, outer, _ = name_parts(names)
     of_table_rows = pc.equal(name, table.name).fill_null(True)
     inside = table.schema or table.database
     if inside is not None:
@@ -302,8 +303,8 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     texts = {name: values.texts(value) for name, value in fields.items()}
 
     def number(name: str) -> pa.Array:
-        whole = pc.match_substring_regex(texts[name], "^[0-9]{1,18}$")
-        return pc.if_else(whole, texts[name], None).cast(pa.int64())
+        numbers = integers(texts[name], pa.int64())
+        return pc.if_else(pc.greater_equal(numbers, 0), numbers, None)
 
     pair = pc.extract_regex(texts["sequence"], _SEQUENCE)
     ends, own = (_int_or_null(pc.struct_field(pair, name)) for name in ("before", "own"))
@@ -314,16 +315,18 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     lsns = [_sortable(texts[name]) for name in ("commit_lsn", "change_lsn")]
     lsn = pc.binary_join_element_wise(lsns[0], pc.coalesce(lsns[1], ""), "/")
     is_scn = pc.or_(texts["scn"].is_valid(), texts["commit_scn"].is_valid())
+    is_first = pc.and_(texts["commit_scn"].is_null(), pa.array(scan.operations[rows] == READ))
     position = pc.coalesce(
         pc.if_else(is_file, _int_or_null(pc.struct_field(file, "number")), None),
         pc.if_else(own.is_valid(), pc.coalesce(ends, 0), None),
-        pc.if_else(is_scn, pc.coalesce(number("commit_scn"), 0), None),
+        pc.if_else(is_scn, pc.coalesce(number("commit_scn"), pc.if_else(is_first, 0, None)), None),
         pc.if_else(texts["ord"].is_valid(), number("ts_ms"), None),
         number("commit_ts"),
     )
     sub_position = pc.coalesce(pc.if_else(is_file, number("pos"), None), own, number("scn"), number("ord"))
     row = pc.coalesce(pc.if_else(is_file, number("row"), None), number("event_serial_no"), number("ssn"))
     valid = bools_of(pc.or_(pc.or_(log.is_valid(), lsn.is_valid()), position.is_valid()))
+    valid &= ~bools_of(pc.and_(is_file, number("pos").is_null()))
     parts = {"log": log, "lsn": lsn, "position": position, "sub_position": sub_position, "row": row}
     return struct(parts, valid)
 

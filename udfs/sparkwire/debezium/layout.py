@@ -32,6 +32,9 @@ _SOURCE: Final = (
     "schema",
     "table",
     "collection",
+    "database_name",
+    "schema_name",
+    "table_name",
     "snapshot",
     "ts_us",
     "ts_ns",
@@ -51,9 +54,9 @@ _NOTICES: Final = (
     "schemaName",
 )
 """fields of messages about transactions and schemas"""
-FINER_TIMES: Final = ("ts_us", "ts_ns")
+TIMES: Final = ("ts_ms", "ts_us", "ts_ns")
 """fields that notices have in newer versions only"""
-TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections", "ts_ms")
+TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections")
 HEARTBEAT_FIELDS: Final = ("ts_ms",)
 SCHEMA_FIELDS: Final = ("source", "databaseName", "ddl")
 """the fields that every notice of its kind has"""

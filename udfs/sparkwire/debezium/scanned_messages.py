@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from sparkwire.debezium.layout import (
     CLOUD_WRAPPED,
     DDL,
     DELETE,
-    FINER_TIMES,
     FLATTENED,
     HEARTBEAT,
     HEARTBEAT_FIELDS,
@@ -27,6 +26,7 @@ from sparkwire.debezium.layout import (
     PLAIN,
     SCHEMA_FIELDS,
     SLOTS,
+    TIMES,
     TRANSACTION,
     TRANSACTION_FIELDS,
     TREES,
@@ -54,6 +54,22 @@ _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
 _PEEKED, _PEEKED_SCHEMA = 1024, 64  # [bytes] in which a message shows its form
+
+
+_NAMES: Final = (
+    ("source.db", "source.keyspace", "source.database_id", "source.database_name"),
+    ("source.schema", "source.schema_name"),
+    ("source.table", "source.collection", "source.table_name"),
+)
+"""the fields with the names of the database, the schema and the table; the last ones are CockroachDB's"""
+
+
+class Names(NamedTuple):
+    """The names that each message has, NULL if it does not have one."""
+
+    database: pa.Array
+    schema: pa.Array
+    table: pa.Array
 
 
 class Messages:
@@ -160,6 +176,17 @@ class Messages:
             text_values = text_values.unless(missing, self.value(field))
         return values.texts(text_values)
 
+    @cached_property
+    def names(self) -> Names:
+        """The names in ``source``, or in added fields. An empty text is no name."""
+        return Names(*(_text_or_null(values.texts(self._first_of(fields))) for fields in _NAMES))
+
+    def _first_of(self, fields: tuple[str, ...]) -> Values:
+        first = self.value(fields[0])
+        for field in fields[1:]:
+            first = first.unless((first.kinds <= NULL) | (first.sizes == 0), self.value(field))
+        return first
+
     def integers(self, field: str) -> tuple[Ints, Bools]:
         """The integers of an envelope's field, and which messages have one; read once."""
         if field not in self._integers:
@@ -196,6 +223,22 @@ class Messages:
         return enveloped
 
     @cached_property
+    def has_odd_members(self) -> Bools:
+        """Envelopes without a source and without a row, but with other members: they may be a flattened row."""
+        odd = np.zeros(self.source.rows, np.bool_)
+        bare = self.enveloped & ~self.cloud & self.documents.intact
+        for field in ("source", "before", "after"):
+            bare &= self.slot(field).kinds != OBJECT
+        rows = np.flatnonzero(bare)
+        if len(rows):
+            known = [
+                self.slot(field).kinds[rows] != ABSENT
+                for field in ("op", "before", "after", "source", "transaction", *TIMES)
+            ]
+            odd[rows] = self.roots_at(rows).counts != np.sum(known, axis=0)
+        return odd
+
+    @cached_property
     def about_schemas(self) -> Bools:
         """Messages of the topic of schema changes."""
         about: Bools = ~self.enveloped & (self.slot("source").kinds == OBJECT) & self._has_all(SCHEMA_FIELDS)
@@ -220,12 +263,12 @@ class Messages:
         return all_there
 
     def _with_only(self, likely: Bools, fields: tuple[str, ...]) -> Bools:
-        """The ``likely`` messages that have all of these fields and no others, but for finer times."""
+        """The ``likely`` messages that have all of these fields and no others, but for times."""
         only = np.zeros(len(likely), np.bool_)
         rows = np.flatnonzero(likely & self._has_all(fields))
         if len(rows):
-            finer = sum((self.slot(field).kinds[rows] != ABSENT).astype(np.int64) for field in FINER_TIMES)
-            only[rows] = self.roots_at(rows).counts == len(fields) + finer
+            more = [self.slot(field).kinds[rows] != ABSENT for field in TIMES if field not in fields]
+            only[rows] = self.roots_at(rows).counts == len(fields) + np.sum(more, axis=0)
         return only
 
     @cached_property
@@ -419,6 +462,10 @@ class Messages:
         """Each embedded schema as JSON."""
         texts: list[str] = values.objects(self.slot("schema").at(self.schemas.rows)).to_pylist()
         return texts
+
+
+def _text_or_null(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 messages_of = Shared(Messages)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -17,15 +17,12 @@ from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
-from sparkwire.debezium.scanned_messages import Messages
+from sparkwire.debezium.scanned_messages import Messages, Names
 from sparkwire.json import values
-from sparkwire.json.grammar import NULL
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.types import Type, combined, of_schema, type_of
-from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
 
-_DATABASE: Final = ("source.db", "source.keyspace", "source.database_id")
 DECLARATION: Final = "columns STRING"
 """the SQL type of the rows of ``declarations``"""
 
@@ -63,57 +60,89 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
     chosen &= ~messages.tombstones
     if table is None:
         return chosen
-    parts = _schema_parts(messages, declared)
-    database, schema = (_first_of(tuple(map(messages.value, fields))) for fields in (_DATABASE, ("source.schema",)))
-    chosen &= bools_of(pc.equal(names_of(messages, declared), table.name).fill_null(True))
+    return chosen & fits(table, _schema_parts(messages, declared), messages.names)
+
+
+def fits(table: Table | None, parts: NameParts, given: Names | None = None) -> Bools:
+    """Which messages are of the table, by the names that they give and by those of their schemas. NULL fits any name."""
+    if table is None:
+        return np.ones(len(parts.table), np.bool_)
+    given = given or Names(*[pa.nulls(len(parts.table), pa.string())] * len(Names._fields))
+    fitting = _fits(table.name, [given.table], [parts.table])
     if table.schema is not None:
-        chosen &= _is(schema, table.schema, parts[1]) & _is(database, table.database, None)
-    elif table.database is not None:
-        outer = _is(database, table.database, parts[1])
-        matches = bools_of(pc.equal(values.texts(schema), table.database).fill_null(False))
-        is_nameless = (database.kinds <= NULL) & ~bools_of(parts[1].is_valid())
-        chosen &= (outer & ~(is_nameless & (schema.kinds > NULL))) | matches
-    return chosen
+        return (
+            fitting
+            & _fits(table.schema, [given.schema], [parts.outer])
+            & _fits(table.database, [given.database], [parts.far])
+        )
+    # A name with two parts may begin with the schema.
+    return fitting & _fits(table.database, [given.database, given.schema], [parts.outer, parts.far])
+
+
+def _fits(wanted: str | None, names: Sequence[pa.Array], of_schemas: Sequence[pa.Array]) -> Bools:
+    """Which messages have the wanted name, or none. Names of schemas count in messages without another."""
+    nameless = np.logical_and.reduce([bools_of(name.is_null()) for name in names])
+    if wanted is None:
+        return np.ones(len(nameless), np.bool_)
+    fits = _is_one_of(names, [wanted])
+    if nameless.any():
+        unknown = np.logical_and.reduce([bools_of(name.is_null()) for name in of_schemas])
+        fits |= nameless & (unknown | _is_one_of(of_schemas, [wanted, topic_name(wanted)]))
+    return fits
+
+
+def _is_one_of(columns: Sequence[pa.Array], wanted: Sequence[str]) -> Bools:
+    found: Bools = np.logical_or.reduce(
+        [bools_of(pc.equal(column, name).fill_null(False)) for column in columns for name in wanted]
+    )
+    return found
+
+
+def outer_names(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
+    """STRING: the database and the schema that each message names; the schema also from the name of its own schema."""
+    given = messages.names
+    of_schema = pc.if_else(given.database.is_null(), _schema_parts(messages, declared).outer, None)
+    return given.database, pc.coalesce(given.schema, of_schema)
 
 
 def names_of(messages: Messages, declared: Declared) -> pa.Array:
     """STRING: the table that each message names, itself or in its schema; NULL if it does not."""
-    name = _first_of((messages.value("source.table"), messages.value("source.collection")))
-    return pc.coalesce(values.texts(name), _schema_parts(messages, declared)[0])
+    return pc.coalesce(messages.names.table, _schema_parts(messages, declared).table)
 
 
-def _schema_parts(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
-    """The table, and its database or schema, that the schema of a flattened message names."""
+def _schema_parts(messages: Messages, declared: Declared) -> NameParts:
+    """The parts of the name of a flattened message's schema."""
+    if not messages.flattened.any():
+        return NameParts(*[pa.nulls(messages.source.rows, pa.string())] * len(NameParts._fields))
     return name_parts(pc.if_else(pa.array(messages.flattened), declared.names, None))
 
 
-def _first_of(given: tuple[Values, ...]) -> Values:
-    first = given[0]
-    for other in given[1:]:
-        first = first.unless(first.kinds <= NULL, other)
-    return first
+class NameParts(NamedTuple):
+    """STRING: the parts of a schema's name such as ``prefix.shop.public.orders.Value``; NULL where it has none."""
+
+    table: pa.Array
+    outer: pa.Array
+    """the database or the schema"""
+    far: pa.Array
+    """the database, if the name has a schema, too"""
 
 
-def _is(value: Values, wanted: str | None, otherwise: pa.Array | None) -> Bools:
-    """Which values equal ``wanted``. ``otherwise`` replaces a missing value; if that is missing too, it matches."""
-    names = values.texts(value)
-    if otherwise is not None:
-        names = pc.coalesce(names, otherwise)
-    return bools_of(pc.equal(names, wanted).fill_null(True))
-
-
-def name_parts(names: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """The table, and its database or schema, from names such as ``shop.public.orders.Value``; NULL for other names."""
+def name_parts(names: pa.Array) -> NameParts:
     encoded = names.dictionary_encode()
     parts = [_parts_of(name) for name in encoded.dictionary.to_pylist()]
-    return tuple(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(2))
+    return NameParts(*(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(3)))
 
 
-def _parts_of(name: str) -> tuple[str | None, str | None]:
+def _parts_of(name: str) -> tuple[str | None, str | None, str | None]:
     *path, last = name.split(".")
     if last not in ("Value", "Envelope", "Key") or len(path) < 2:
-        return None, None
-    return path[-1], path[-2]
+        return None, None, None
+    return path[-1], path[-2], path[-3] if len(path) > len(("prefix", "outer", "table")) else None
+
+
+def topic_name(name: str) -> str:
+    """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
 
 
 def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:

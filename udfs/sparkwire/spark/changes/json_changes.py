@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request, check_messages
 
 _FACT: Final = "fact STRING"
+_log = logging.getLogger("sparkwire")
 
 
 class _Sides(NamedTuple):
@@ -156,19 +158,26 @@ def _survey(request: Request, sides: _Sides, roles: Mapping[str, str]) -> Survey
 
 
 def tables(request: Request) -> list[str]:
-    """The sorted names of the tables in a batch."""
-    return Survey.of(_facts(request, _sides(request), _roles(request), None), request.format, None).tables
+    """The sorted names of the tables in a batch. Raises ValueError if there are rows, and none of them names its table."""
+    survey = Survey.of(_facts(request, _sides(request), _roles(request), None), request.format, None)
+    if survey.nameless and not survey.tables:
+        raise ValueError("no message names its table: call sparkwire.changes for each table")
+    if survey.advice and not survey.tables:
+        _log.warning(
+            "no message is of the format %s. The messages look like %s", request.format, printable(survey.advice[0])
+        )
+    return survey.tables
 
 
 def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Table | None) -> list[str]:
     format, names = request.format, [role for role in roles if role in ("values", "keys", "headers", "topics")]
-    read_values, read_keys = sides.values, sides.keys
+    read_values, read_keys, columns = sides.values, sides.keys, tuple(request.columns or ())
 
     def facts(records: MessageRecords) -> list[str]:
         if format in SYSTEMS:
             return survey_messages(format, records, table)
         keys = None if records.keys is None else read_keys(records.keys, records.headers)
-        return survey_debezium(read_values(records.values, records.headers), keys, records, table)
+        return survey_debezium(read_values(records.values, records.headers), keys, records, table, columns)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen: set[str] = set()

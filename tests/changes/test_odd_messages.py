@@ -1,0 +1,332 @@
+"""Messages with extreme values, partial keys and names of many forms: each is a right row, or a row with an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.support import system_messages as m
+from tests.support.cdc_golden import Record
+from tests.support.decoded import changes_by_table, changes_of
+from tests.support.system_messages import canal, envelope, numbered, record
+from tests.support.what_is_read import OPTIONS
+
+KEY = {"id": 1}
+TWO_KEYS: dict[str, Any] = {"columns": {"a": "INT", "b": "INT", "v": "STRING"}, "keys": ("a", "b")}
+AS_TEXT = ("x", "decimal(1,2,3)")
+"""types that MySQL does not have"""
+DEEP = b"[" * 100_000
+
+
+def rows(records: Sequence[Record], format: str = "debezium", **options: Any) -> list[dict[str, Any]]:
+    return changes_of(numbered(records), format, **({"table": m.TABLE} | OPTIONS | options)).rows
+
+
+def parts(row: Mapping[str, Any], *names: str) -> tuple[Any, ...]:
+    return tuple(row[name] for name in names)
+
+
+def cassandra(cells: str, op: str = "i") -> bytes:
+    source = '{"connector":"cassandra","keyspace":"shopdb","table":"customers"}'
+    return f'{{"op":"{op}","source":{source},"after":{{"id":{{"value":1,"set":true}},{cells}}}}}'.encode()
+
+
+# ---------------------------------------------------------------- values
+
+
+@pytest.mark.parametrize("number", ["1e-99999999", "1e-77", "5e2000000", "1e400", "1" * 5000])
+@pytest.mark.parametrize("type", ["INT", "DECIMAL(10,2)", "DECIMAL(38,0)"])
+def test_an_extreme_number_is_unexpected(number: str, type: str) -> None:
+    """Arrow's decimals lose digits of some of them, and crash for others."""
+    columns = {"id": "INT", "x": type}
+    cases = {
+        "debezium": record(f'{{"id":1,"x":{number}}}'.encode()),
+        "canal": record(canal(data=[{"id": "1", "x": number}])),
+        "maxwell": record(json.dumps(m.maxwell(data={"id": 1, "x": "#"})).replace('"#"', number).encode()),
+    }
+    for format, message in cases.items():
+        [row] = rows([message], format, columns=columns)
+        assert parts(row, "id", "x", "_error_") == (1, None, None)
+        assert dict(row["_unexpected_"]) == {"x": number}
+
+
+@pytest.mark.parametrize("text", ["9_5", "1_0e1", "\u0661e1", " 1e1", "1e1\n"])
+def test_what_only_python_calls_a_number(text: str) -> None:
+    [row] = rows([record(canal(data=[{"id": "1", "amount": text}]))], "canal")
+    assert (row["amount"], dict(row["_unexpected_"])) == (None, {"amount": text})
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "expected"),
+    [
+        ("12345678901234567890.12", "DECIMAL(38,2)", Decimal("12345678901234567890.12")),
+        ("1e400", "DOUBLE", None),
+        ("1" * 5000, "DOUBLE", None),
+        ('"a\\"b\\u00e9"', "STRING", 'a"b\u00e9'),
+    ],
+)
+def test_the_value_of_a_cell_is_as_written(value: str, type: str, expected: Any) -> None:
+    [row] = rows([record(cassandra(f'"x":{{"value":{value},"set":true}}'))], columns={"id": "INT", "x": type})
+    assert parts(row, "id", "x", "_error_") == (1, expected, None)
+    assert (row["_unexpected_"] is not None) == (expected is None)
+
+
+def test_a_deep_value_of_a_cell() -> None:
+    deep = DEEP[:5000].decode() + "]" * 5000
+    [row] = rows([record(cassandra(f'"x":{{"value":{deep},"set":true}}'))], columns={"id": "INT", "x": "DOUBLE"})
+    assert parts(row, "id", "x") == (1, None)
+
+
+def test_the_deletion_of_a_partition_is_an_error() -> None:
+    """The clustering key is NULL in it: the rows that it deletes are not known."""
+    message = record(cassandra('"ck":{"value":null,"deletion_ts":null,"set":true}', "d"))
+    [row] = rows([message], columns={"id": "INT", "ck": "INT"}, keys=("id", "ck"))
+    assert parts(row, "_op_", "_error_") == ("DELETE", "BAD_FIELD")
+
+
+def test_types_without_arguments() -> None:
+    """TiCDC leaves out the members of an enum and the digits of a decimal, unless it is set to content-compatible."""
+    types = {"id": "int", "amount": "decimal", "e": "enum", "s": "set"}
+    message = canal(data=[{"id": "1", "amount": "9.50", "e": "2", "s": "3"}], mysqlType=types)
+    [row] = rows([record(message)], "canal", columns=None)
+    assert parts(row, "amount", "e", "s") == ("9.50", None, None)
+    assert dict(row["_unexpected_"]) == {"e": "2", "s": "3"}
+
+
+@pytest.mark.parametrize("type", ["set('a','b')", "enum('a')", "decimal(0)", "decimal(1,2,3)", "bit(x)", "int", "x"])
+def test_a_long_value_of_any_type(type: str) -> None:
+    digits = "1" * 5000
+    [row] = rows(
+        [record(canal(data=[{"id": "1", "x": digits}], mysqlType={"id": "int", "x": type}))], "canal", columns=None
+    )
+    assert (
+        (row["x"], row["_unexpected_"]) == (digits, None)
+        if type in AS_TEXT
+        else dict(row["_unexpected_"]) == {"x": digits}
+    )
+
+
+@pytest.mark.parametrize(
+    "definition", [{"columns": 5}, {"columns": [5, {"name": 5}, {"name": "id"}]}, {"columns": None}, {}]
+)
+def test_an_odd_definition_declares_nothing_wrong(definition: Any) -> None:
+    messages = [record(m.maxwell("table-create", sql="x", **{"def": definition})), record(m.maxwell())]
+    found = rows([messages[1]], "maxwell")
+    assert [row["id"] for row in found] == [1]
+    changes_of(numbered(messages), "maxwell", table=m.TABLE, columns=None, keys=("id",))
+
+
+# ---------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize("key", [DEEP, DEEP + b"]" * len(DEEP), b'["a","b",[{"\\ud800":1}]]', b"1" * 5000, b"NaN"])
+def test_an_odd_key_is_an_error_where_it_is_needed(key: bytes) -> None:
+    found = rows([record(envelope(), key), record(None, key)])
+    assert [row["_error_"] for row in found] == [None, "BAD_FIELD" if key[:1] == b"1" else "MISSING_FIELD"]
+    [row] = rows([record(m.maxwell(), key)], "maxwell", keys=None)
+    assert parts(row, "id", "_keys_", "_error_") == (1, None, None)
+
+
+@pytest.mark.parametrize(
+    "key", ["1234567890123456789.0123456789", '{"schema":null,"payload":1234567890123456789.0123456789}']
+)
+def test_a_number_as_a_key_keeps_its_digits(key: str) -> None:
+    [row] = rows([record(None, key.encode())], columns={"id": "DECIMAL(38,10)"})
+    assert parts(row, "_op_", "id") == ("DELETE", Decimal("1234567890123456789.0123456789"))
+    [row] = rows([record(None, b"9007199254740993.0")], columns={"id": "BIGINT"})
+    assert row["id"] == 9007199254740993
+
+
+def test_a_binary_key_is_no_frame_of_json() -> None:
+    """A BIGINT of Kafka's LongSerializer may look like the wire format of a schema registry with the id 0."""
+    [row] = rows([record(None, b"\0\0\0\0\x009  ")])
+    assert row["_error_"] == "MISSING_FIELD"
+    [row] = rows([record(None, b"\0\0\0\0\x079")])
+    assert parts(row, "_op_", "id", "_error_") == ("DELETE", 9, None)
+
+
+def test_the_kafka_key_has_what_the_row_lacks() -> None:
+    inserts = [{"before": None, "after": {"a": 1, "v": "x"}, "op": "c"}, {"a": 1, "v": "x"}]
+    for message in inserts:
+        [row] = rows([record(message, {"a": 1, "b": 2})], **TWO_KEYS)
+        assert parts(row, "a", "b", "v", "_error_") == (1, 2, "x", None)
+
+
+@pytest.mark.parametrize(
+    ("message", "key"),
+    [
+        ({"a": 1, "B": 2}, None),
+        ({"a": 1, "v": "x"}, {"a": 1}),
+        (None, {"a": 1}),
+        ({"before": {"a": 1}, "after": None, "op": "d"}, None),
+        ({"before": {"a": 1}, "after": None, "op": "d"}, {"a": 1}),
+    ],
+)
+def test_a_part_of_the_key_is_nowhere(message: Any, key: Any) -> None:
+    """A member that is not there is no NULL: rows with other values of it would become one row."""
+    [row] = rows([record(message, key)], **TWO_KEYS)
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+def test_a_part_of_the_key_is_null() -> None:
+    found = rows(
+        [record({"a": 1, "b": None}), record({"before": {"a": 1, "b": None}, "after": None, "op": "d"})], **TWO_KEYS
+    )
+    assert [parts(row, "a", "b", "_error_") for row in found] == [(1, None, None)] * 2
+
+
+def test_a_delete_with_two_rows_is_an_error() -> None:
+    [row] = rows([record({"before": KEY, "after": {"id": 2}, "op": "d"})])
+    assert row["_error_"] == "BAD_FIELD"
+
+
+def test_a_delete_of_canal_with_its_rows_in_old() -> None:
+    found = rows([record(canal("DELETE", data=[], old=[{"id": "1"}, {"id": "2"}]))], "canal")
+    assert [parts(row, "_op_", "id") for row in found] == [("DELETE", 1), ("DELETE", 2)]
+
+
+# ---------------------------------------------------------------- what a message is
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"before": None, "after": None, "op": "t", "source.table": "orders"},
+        {"before.id": 1, "after": None, "op": "d", "source.table": "orders"},
+        {"id": 1, "op": "t", "after": None},
+        {"id": 1, "op": "d", "after": None},
+        {"id": 1, "op": "m", "before": None},
+    ],
+)
+def test_an_envelope_with_other_members_is_an_error(message: Any) -> None:
+    """It is what the transform Flatten makes of an envelope, or the row of a table with such columns."""
+    [row] = rows([record(message, KEY)])
+    assert parts(row, "_op_", "_error_") == (None, "MISSING_FIELD")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"ts_ms": 1},
+        {"source": {"a": 1}, "databaseName": "x", "ddl": "y", "id": 1},
+        {"id": 1, "name": "a", "__op": "m"},
+        envelope("m", None),
+    ],
+)
+def test_a_notice_with_a_key_of_the_table_does_not_vanish(message: Any) -> None:
+    [row] = rows([record(message, KEY)])
+    assert parts(row, "_op_", "_error_") == (None, "MISSING_FIELD")
+    assert rows([record(message, {"serverName": "a"}), record(message)]) == []
+
+
+def test_a_notice_of_debezium_1() -> None:
+    notice = {"status": "BEGIN", "id": "571:42", "event_count": None, "data_collections": None}
+    assert rows([record(notice)], columns={"id": "STRING"}) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        ({"id": 1, "type": "INSERT", "data": None}, {"type": "STRING", "data": "STRING"}),
+        ({"id": 1, "op_type": "I", "table": "x"}, {"op_type": "STRING", "table": "STRING"}),
+        ({"id": 1, "metadata": {"operation": "load"}}, {"metadata": "STRING"}),
+    ],
+)
+def test_columns_like_the_members_of_another_system(row: Any, columns: dict[str, str]) -> None:
+    [found] = rows([record(row)], columns={"id": "INT"} | columns)
+    assert parts(found, "_op_", "id", "_error_") == ("UPSERT", 1, None)
+
+
+def test_a_truncate_of_an_unknown_table() -> None:
+    [row] = rows([record(canal("TRUNCATE", data=None, table=None, database=None))], "canal")
+    assert row["_error_"] == "MISSING_FIELD"
+    [row] = rows([record({"__op": "t", "__table": "customers"})])
+    assert parts(row, "_op_", "_error_") == ("TRUNCATE", None)
+
+
+def test_an_old_row_that_is_no_array() -> None:
+    [row] = rows([record(canal("UPDATE", old={"id": "2"}))], "canal")
+    assert row["_error_"] == "BAD_FIELD"
+
+
+# ---------------------------------------------------------------- names
+
+
+def flattened(name: str) -> Record:
+    fields = [{"field": "id", "type": "int32"}]
+    return record({"schema": {"type": "struct", "fields": fields, "name": name}, "payload": {"id": 1}})
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "is_own"),
+    [
+        ("shop.shopdb.order_items.Value", "shopdb.order items", True),
+        ("shop.gr__e.order_items.Value", "gr\u00f6\u00dfe.order items", True),
+        ("srv.testDB.dbo.customers.Value", "testDB.customers", True),
+        ("srv.testDB.dbo.customers.Value", "dbo.customers", True),
+        ("srv.testDB.dbo.customers.Value", "testDB.dbo.customers", True),
+        ("srv.otherDB.dbo.customers.Value", "testDB.dbo.customers", False),
+        ("srv.testDB.dbo.customers.Value", "sales.customers", False),
+        ("shop.public.customers.Value", "any.public.customers", True),
+        ("shop.public.customers.Value", "any.sales.customers", False),
+    ],
+)
+def test_the_name_of_a_schema(name: str, table: str, is_own: bool) -> None:
+    assert len(rows([flattened(name)], table=table, columns={"id": "INT"})) == is_own
+
+
+def test_an_empty_name_is_no_name() -> None:
+    message = envelope(connector="vitess")
+    message["source"] |= {"db": "", "keyspace": "shopdb", "table": "customers"}
+    assert len(rows([record(message)])) == 1
+    assert rows([record(message)], table="other.customers") == []
+
+
+def test_tables_of_one_name_in_two_schemas() -> None:
+    found = changes_by_table(
+        [flattened(f"shop.{schema}.customers.Value") for schema in ("public", "sales")], "debezium"
+    )
+    assert {name: len(changes.rows) for name, changes in found.items()} == {"public.customers": 1, "sales.customers": 1}
+
+
+def test_a_changefeed_of_cockroachdb_names_its_table() -> None:
+    source = {"changefeed_sink": "kafka", "database_name": "shopdb", "schema_name": "public"}
+    messages = [
+        {"after": {"id": k}, "before": None, "op": "c", "source": source | {"table_name": name}, "ts_ns": 1}
+        for k, name in enumerate(("customers", "orders"))
+    ]
+    assert [row["id"] for row in rows([record(message) for message in messages])] == [0]
+
+
+# ---------------------------------------------------------------- positions
+
+
+@pytest.mark.parametrize(
+    ("connector", "position"),
+    [
+        ("oracle", {"scn": "2122185", "commit_scn": None}),
+        ("oracle", {"scn": "2122185", "commit_scn": "99999999999999999999"}),
+        ("mysql", {"file": "binlog.000003", "pos": None}),
+    ],
+)
+def test_a_position_without_its_number_is_no_position(connector: str, position: dict[str, Any]) -> None:
+    [row] = rows([record(envelope(connector=connector, **position))], order="source")
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+def test_a_position_of_19_digits() -> None:
+    [row] = rows([record(envelope(connector="oracle", scn="1", commit_scn="1234567890123456789"))], order="source")
+    assert row["_order_"]["position"] == 1234567890123456789
+
+
+def test_the_last_row_of_a_transaction_of_maxwell() -> None:
+    """Only ``"commit": true`` says that a row is the last one."""
+    messages = [m.maxwell(commit=value, position="binlog.000001:4711") for value in (True, False)]
+    first, second = rows([record(message) for message in messages], "maxwell", order="source")
+    assert (first["_order_"]["row"], second["_error_"]) == (2**63 - 1, "MISSING_FIELD")
+    [row] = rows([record(m.maxwell(position="binlog.000001:4711:9"))], "maxwell", order="source")
+    assert row["_order_"]["log"] != "binlog.000001:"
