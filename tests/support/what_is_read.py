@@ -65,6 +65,18 @@ MOVED = [
     record(None, KEY, headers=[("__debezium.newkey", b'{"id":2}')]),
     record(envelope(after=ROW | {"id": 2}), {"id": 2}, headers=[("__debezium.oldkey", b'{"id":1}')]),
 ]
+COCKROACHDB = {
+    "before": None,
+    "after": ROW,
+    "op": "c",
+    "source": {
+        "changefeed_sink": "kafka",
+        "database_name": "shopdb",
+        "schema_name": "public",
+        "table_name": "customers",
+    },
+    "ts_ns": 1_700_000_000_000_000_000,
+}
 WATERMARK = canal("TIDB_WATERMARK", isDdl=False, database="", table="", _tidb={"watermarkTs": 1})
 
 SECTIONS: dict[str, dict[str, Case]] = {
@@ -86,6 +98,7 @@ SECTIONS: dict[str, dict[str, Case]] = {
             [record(envelope("r", after=m.cassandra_cells(ROW), connector="cassandra"), KEY)], error("UNKNOWN_OPCODE")
         ),
         "TiCDC, `protocol=debezium`": of_connector("TiCDC"),
+        "CockroachDB, changefeed with `envelope=enriched`": Case([record(COCKROACHDB, KEY)], rows(INSERT)),
         "MongoDB": Case([record(envelope(connector="mongodb", after='{"_id":1}'), {"id": "1"})], error("WRONG_FORMAT")),
     },
     "Debezium's messages": {
@@ -157,6 +170,9 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "one value, table with two key columns": tombstone(1, error("MISSING_FIELD"), keys=("id", "name")),
         "text that is not JSON": tombstone(b"Struct{id=1}", error("MISSING_FIELD")),
         "object without the key's columns": tombstone({"name": "amber"}, error("MISSING_FIELD")),
+        "object without one of the key's columns": tombstone(
+            {"name": "amber"}, error("MISSING_FIELD"), keys=("id", "name")
+        ),
     },
     "Transforms": {
         "ExtractNewRecordState": Case([record(FLAT, KEY), record(None, KEY)], rows(UPSERT, DELETE)),
@@ -188,13 +204,17 @@ SECTIONS: dict[str, dict[str, Case]] = {
             [*rows(INSERT), *error("MISSING_FIELD")],
         ),
         "ReplaceField, a column left out": Case([record({"id": 1, "name": "amber"}, KEY)], rows(UPSERT)),
+        "ReplaceField, a column of the key left out": Case([record({"name": "amber"}, KEY)], rows(UPSERT)),
         "ReplaceField, all columns left out": Case([record({"colour": "red"}, KEY)], error("MISSING_FIELD")),
         "ReplaceField, `source` left out": Case(
             [record({name: value for name, value in envelope().items() if name != "source"}, KEY)], rows(INSERT)
         ),
         "Flatten": Case(
-            [record({"after.id": 1, "after.name": "amber", "source.table": "customers", "op": "c"}, KEY)],
-            error("MISSING_FIELD"),
+            [
+                record({"after.id": 1, "after.name": "amber", "source.table": "customers", "op": "c"}, KEY),
+                record({"before.id": 1, "after": None, "source.table": "customers", "op": "d"}, KEY),
+            ],
+            error("MISSING_FIELD") * 2,
         ),
         "HoistField": Case([record({"line": FLAT}, KEY)], error("MISSING_FIELD")),
         "EventRouter (outbox)": Case(
@@ -325,6 +345,7 @@ POSITIONS: dict[str, tuple[Any, ...] | None] = {
     "SQL Server": ("00000027:00000758:0005/00000027:00000758:0003", 1),
     "Oracle": (2_122_190, 2_122_185, 0),
     "Db2": ("00000000:00000000:0005/00000000:00000000:0003",),
+    "CockroachDB, changefeed with `envelope=enriched`": None,
     "Vitess": None,
     "Spanner": None,
     "Cassandra": ("CommitLog-6-123.log", 54),

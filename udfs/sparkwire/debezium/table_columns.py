@@ -99,7 +99,7 @@ def _is_one_of(columns: Sequence[pa.Array], wanted: Sequence[str]) -> Bools:
 
 
 def outer_names(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
-    """STRING: the database and the schema that each message names; the schema also from the name of its own schema."""
+    """STRING: the database and the schema that each message names; the schema also from the name of the schema of its values."""
     given = messages.names
     of_schema = pc.if_else(given.database.is_null(), _schema_parts(messages, declared).outer, None)
     return given.database, pc.coalesce(given.schema, of_schema)
