@@ -253,7 +253,7 @@ def _names(texts: pa.Array, type: Type) -> pa.Array:
 
 
 def _without_numbers(texts: pa.Array) -> pa.Array:
-    """The texts; NULL for an index or a mask, whose names the type does not tell."""
+    """The texts; NULL for an index or a mask, because the type does not have its names."""
     return pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), None, texts)
 
 
