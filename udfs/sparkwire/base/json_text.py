@@ -10,12 +10,12 @@ from typing import Any
 def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -> Any:
     """The value of a JSON text. ``number`` reads the text of a number.
 
-    Raises ValueError also for a text that is nested too deep, and for NaN, which is no JSON.
+    Raises ValueError also for a text with too many levels, and for NaN, which is no JSON.
     """
     try:
         return json.loads(text, parse_float=number, parse_int=number, parse_constant=_no_constant)
     except RecursionError as error:
-        raise ValueError("the JSON is nested too deep") from error
+        raise ValueError("the JSON has too many levels") from error
 
 
 def _no_constant(text: str) -> Any:

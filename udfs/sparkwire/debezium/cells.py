@@ -45,7 +45,7 @@ def without_cells(images: Values, chosen: Bools, of_delete: Bools) -> Values:
 
 
 def _rows(images: Values, of_delete: Bools) -> pa.Array:
-    """STRING: the JSON objects with the values of the cells, as written."""
+    """STRING: the JSON objects {column: value}, with the values as written."""
     listed = values.members(images)
     cells, rows = listed.counted_values, np.repeat(np.arange(len(images.kinds)), np.diff(listed.firsts))
     is_cell = cells.kinds == OBJECT

@@ -134,7 +134,7 @@ def read_dates(data: Bytes, offsets: NDArray[Any], days: Ints, known: Bools) -> 
 
 @kernel
 def read_local_times(data: Bytes, offsets: NDArray[Any], times: Ints, known: Bools) -> None:
-    """Read dates with times [us since epoch]. A fraction has up to nine digits; those after the sixth are cut."""
+    """Read dates with times [us since epoch]. A fraction has up to nine digits, of which six count."""
     for i in range(times.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
         times[i], known[i] = 0, False
