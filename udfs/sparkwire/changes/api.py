@@ -91,7 +91,7 @@ def changes(
     placeholder
         for Debezium: the connector's ``unavailable.value.placeholder``
     nulls
-        for Maxwell: "absent" if it leaves out columns that are NULL (``output_nulls=false``)
+        "absent" if the messages leave out columns that are NULL, such as Maxwell's with ``output_nulls=false``
 
     Returns
     -------
