@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ import sparkwire
 from benchmarks.debezium import IN_SQL, messages
 from benchmarks.report import Row, no_slower, table
 from benchmarks.sql import discarded, local_spark
-from benchmarks.timing import interleave
+from benchmarks.timing import Timing, interleave
 
 SQL_TYPES = {"id": "BIGINT", "name": "STRING", "amount": "DECIMAL(12,2)", "created": "TIMESTAMP_NTZ"}
 DEBEZIUM_TYPES = {"id": "int64", "name": "string", "amount": "double", "created": "MicroTimestamp"}
@@ -96,6 +96,23 @@ def records(spark: SparkSession, folder: str, format: str, values: pa.Array) -> 
     return df
 
 
+def crossing(df: DataFrame) -> Callable[[], object]:
+    """What any pass over the messages in Python costs: they cross, and nothing reads them."""
+
+    def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = sum(batch.num_rows for batch in batches)
+        yield pa.record_batch([pa.array([rows])], names=["rows"])
+
+    return partial(DataFrame.collect, df.select("value").mapInArrow(nothing, "rows BIGINT"))
+
+
+def survey_rows(work: str, times: Mapping[str, Timing]) -> list[Row]:
+    return [
+        no_slower(f"{work}: the survey of a batch", times["survey"], "its changes", times["ours"], 1 / 3),
+        no_slower(f"{work}: of it, the way to Python", times["crossing"], "its changes", times["ours"], 1 / 3),
+    ]
+
+
 def rows() -> list[Row]:
     """The claims about messages of Canal and Maxwell, and about the survey."""
     result = []
@@ -107,27 +124,26 @@ def rows() -> list[Row]:
                 "ours": discarded(read(keys="id")),
                 "from_json": discarded(spark.sql(by_hand)),
                 "survey": read,
+                "crossing": crossing(df),
             }
             times = interleave(contenders, rounds=5, warm=1)
             work = f"SQL, 1 M messages of {format.title()}"
             result.append(
                 no_slower(f"{work}: the changes of one table", times["ours"], "from_json", times["from_json"], 1)
             )
-            result.append(
-                no_slower(f"{work}: the survey of a batch", times["survey"], "its changes", times["ours"], 1 / 3)
-            )
+            result += survey_rows(work, times)
         df = records(spark, folder, "debezium", messages(IN_SQL))
         changes = sparkwire.changes(df, format="debezium", table="orders", keys="id", columns=DEBEZIUM_TYPES)
         times = interleave(
             {
                 "ours": discarded(changes),
                 "survey": lambda: sparkwire.changes(df, format="debezium", table="orders", columns=DEBEZIUM_TYPES),
+                "crossing": crossing(df),
             },
             rounds=5,
             warm=1,
         )
-        work = "SQL, 1 M messages of Debezium: the survey of a batch"
-        result.append(no_slower(work, times["survey"], "its changes", times["ours"], 1 / 3))
+        result += survey_rows("SQL, 1 M messages of Debezium", times)
     return result
 
 
