@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from sparkwire.base.printable import printable
+
 
 def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -> Any:
     """The value of a JSON text. ``number`` reads the text of a number.
@@ -19,4 +21,4 @@ def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{printable(text)} is no JSON")

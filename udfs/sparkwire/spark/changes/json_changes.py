@@ -163,9 +163,8 @@ def tables(request: Request) -> list[str]:
     if survey.nameless and not survey.tables:
         raise ValueError("no message names its table: call sparkwire.changes for each table")
     if survey.advice and not survey.tables:
-        _log.warning(
-            "no message is of the format %s. The messages look like %s", request.format, printable(survey.advice[0])
-        )
+        text = f"no message is of the format {request.format}. The messages look like {survey.advice[0]}"
+        _log.warning("%s", printable(text))
     return survey.tables
 
 
