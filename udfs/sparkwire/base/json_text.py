@@ -1,4 +1,4 @@
-"""Parse JSON from messages: whatever is wrong with a text is a ValueError."""
+"""Parse JSON from messages with Python: whatever is wrong with a text is a ValueError."""
 
 from __future__ import annotations
 
@@ -22,3 +22,8 @@ def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -
 
 def _no_constant(text: str) -> Any:
     raise ValueError(f"{printable(text)} is no JSON")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair: JSON can escape one, and no column can hold it."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -16,7 +16,6 @@ Sources: Maxwell 1.44.1, its messages over MariaDB; Apache Flink writes the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -24,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.json_text import parsed_json
+from sparkwire.base.json_text import is_unicode, parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, READ, UPDATE
 from sparkwire.changes.systems import NOTHING, ROW, TEXT, Fields, System
 from sparkwire.core.column import binary_of, bools_of, lists, primitive
@@ -96,34 +95,26 @@ def _names_in_key(keys: pa.Array) -> pa.Array:
 
 
 def _names(key: bytes | str) -> list[str] | None:
-    try:
-        parsed = parsed_json(key)
-    except ValueError:  # a random id, of a statement
-        return None
-    parts = parsed[-1] if isinstance(parsed, list) and len(parsed) == len(("database", "table", "key")) else None
-    parts = parts if isinstance(parts, list) else []
-    names = [name for part in parts if isinstance(part, dict) for name in part]
-    return names if names and all(map(_is_text, names)) else None
-
-
-def _is_text(name: str) -> bool:
-    """Whether a name has no half of a surrogate pair, which UTF-8 cannot hold."""
-    return not any("\ud800" <= c <= "\udfff" for c in name)
+    with suppress(ValueError):  # a random id, of a statement
+        match parsed_json(key):
+            case [_, _, [*parts]]:
+                names = [name for part in parts if isinstance(part, dict) for name in part]
+                return names if names and all(map(is_unicode, names)) else None
+    return None
 
 
 def _declared(fields: Fields, rows: Ints) -> list[dict[str, str]]:
     """The columns in statements that create or alter a table."""
     texts = values.objects(fields.value("definition").at(rows)).drop_null().to_pylist()
-    return [dict(_columns(text)) for text in dict.fromkeys(texts)]
+    return [_columns(text) for text in dict.fromkeys(texts)]
 
 
-def _columns(definition: str) -> Iterator[tuple[str, str]]:
-    """The names and SQL types of the columns in a definition; none if it is not readable."""
+def _columns(definition: str) -> dict[str, str]:
     with suppress(ValueError):
         columns = parsed_json(definition).get("columns")
-        for column in columns if isinstance(columns, list) else ():
-            if isinstance(column, dict) and isinstance(column.get("name"), str):
-                yield column["name"], of_maxwell(column)
+        named = [column for column in columns if isinstance(column, dict)] if isinstance(columns, list) else []
+        return {column["name"]: of_maxwell(column) for column in named if isinstance(column.get("name"), str)}
+    return {}
 
 
 MAXWELL: Final = System(
