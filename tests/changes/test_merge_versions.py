@@ -21,7 +21,7 @@ def written(folder: MergeFolder, newest: str | None) -> str:
         place = Path(folder.path, version, f"part={part}")
         place.mkdir(parents=True)
         (place / "part-0.parquet").write_bytes(b"rows")
-    folder.publish(version, newest, {"keys": ["id"]})
+    folder.publish(version, newest, {"keys": ["id"], "schema": {}, "deletes": "keep"})
     return version
 
 
@@ -79,6 +79,30 @@ def test_an_emptied_latest_is_lost(folder: MergeFolder) -> None:
     Path(folder.path, "_latest").write_text("\n")
     with pytest.raises(ValueError, match="has lost the content of _latest"):
         folder.newest()
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "\xff\xfe", "\x1b[31m", "versions/../../x/part=rows", "versions/00000002/part=rows"]
+)
+def test_a_corrupt_latest_is_no_empty_table(folder: MergeFolder, text: str) -> None:
+    Path(folder.path, "_latest").write_text(text, encoding="latin-1")
+    before = content(folder)
+    with pytest.raises(ValueError, match=r"has a corrupt _latest, .*restore it from a backup"), folder.locked():
+        pass
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "{}", '{"files": []}', '{"files": {}, "schema": {}, "keys": ["id"]}', "\xff", "[" * 9999]
+)
+def test_corrupt_details_are_no_empty_table(folder: MergeFolder, text: str) -> None:
+    version = folder.newest()
+    Path(folder.path, f"{version}/details.json").write_text(text, encoding="latin-1")
+    with (
+        pytest.raises(ValueError, match=rf"has a corrupt {version}/details.json, .*restore it from a backup"),
+        folder.locked(),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("name", ["part-0.parquet", "year=2024/part-0.parquet"])

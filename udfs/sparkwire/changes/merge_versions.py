@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from sparkwire.base.json_text import parsed_json
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.errors import WriteConflictError
@@ -29,7 +30,10 @@ LATEST: Final = "_latest"
 ROWS, REST = "rows", "rest"
 """parts of a version: the rows that readers see, and what a merge remembers beside them"""
 _LOCK, _VERSIONS, _DETAILS, _FILES = "_lock", "versions", "details.json", "files"
+_KINDS: Final = {_FILES: dict, "schema": dict, "keys": list, "deletes": str}
+"""what `details.json` has at least"""
 _NAME: Final = re.compile(r"\d{8}-[0-9a-f]{8}")
+_LATEST: Final = re.compile(rf"versions/{_NAME.pattern}/part=rows", re.ASCII)
 _GLOB: Final = re.compile(r"([\[\]{}*?\\])")
 _KEPT: Final = 3
 _AGAIN: Final = "restore it from a backup, or write to an empty directory, and read the changes from their beginning"
@@ -67,7 +71,10 @@ class MergeFolder(Folder):
             if self.folders(_VERSIONS):
                 raise self._lost(LATEST)
             return None
-        version = latest.decode().strip().rpartition("/")[0]
+        text = latest.decode("utf-8", "replace").strip()
+        if text and not _LATEST.fullmatch(text):
+            raise self._corrupt(LATEST)
+        version = text.rpartition("/")[0]
         if not version:  # the first merge has not been completed
             if any(not name.startswith("00000001-") for name in self._versions()):
                 raise self._lost(f"the content of {LATEST}")
@@ -88,7 +95,14 @@ class MergeFolder(Folder):
         stored = self.read(f"{version}/{_DETAILS}")
         if stored is None:
             raise self._lost(f"{version}/{_DETAILS}")
-        details: dict[str, Any] = json.loads(stored)
+        try:
+            details: Any = parsed_json(stored)
+        except ValueError:
+            details = None
+        if not isinstance(details, dict) or not all(
+            isinstance(details.get(name), kind) for name, kind in _KINDS.items()
+        ):
+            raise self._corrupt(f"{version}/{_DETAILS}")
         return details
 
     def _in(self, version: str, part: str) -> list[str]:
@@ -96,6 +110,9 @@ class MergeFolder(Folder):
 
     def _lost(self, name: str) -> ValueError:
         return ValueError(printable(f"{self.path} has lost {name}, a part of its table: {_AGAIN}"))
+
+    def _corrupt(self, name: str) -> ValueError:
+        return ValueError(printable(f"{self.path} has a corrupt {name}, which is a part of its table: {_AGAIN}"))
 
     def to_write(self, version: str, part: str) -> str:
         """The URI of a version's part, to which Spark writes."""
