@@ -34,6 +34,12 @@ def sql_string(text: str) -> str:
     return f"'{escaped}'"
 
 
+def raised(message: str) -> str:
+    """SQL that fails the query with a message, which is SQL of a text. Characters that could change a screen become U+FFFD."""
+    harmful = sql_string(r"[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]")
+    return f"raise_error(regexp_replace({message}, {harmful}, '\ufffd'))"
+
+
 def arrow_type(sql: str) -> pa.DataType:
     """The Arrow type of a SQL type such as ``ARRAY<STRUCT<position INT, event BINARY>>``.
 

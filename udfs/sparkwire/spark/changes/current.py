@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
-from sparkwire.base.sqltype import sql_string
+from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import ORDER, TIME, TWO_TABLES, UNEXPECTED
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.history import with_earlier_values
@@ -167,16 +167,17 @@ def _exists(table: ChangedTable, lacks: str) -> str:
     order, key = table.order, key_text(table.keys, table.key_names())
     ended = Ended(table, order.as_struct())
     two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
+    undated = f"format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key})"
     cases = [
-        f"WHEN facts.two_tables THEN raise_error({two_tables})",
+        f"WHEN facts.two_tables THEN {raised(two_tables)}",
         f"WHEN facts.undated THEN raise_error({sql_string(_NO_TIME % 'a TRUNCATE')})",
         f"WHEN {ended.by_epoch} THEN FALSE",
-        f"WHEN nth > 1 THEN raise_error({order.difference(key)})" if order.separate else "",
-        f"WHEN undated THEN raise_error(format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key}))",
+        f"WHEN nth > 1 THEN {raised(order.difference(key))}" if order.separate else "",
+        f"WHEN undated THEN {raised(undated)}",
         "WHEN NOT live THEN FALSE",
         f"WHEN {ended.never} THEN NOT {lacks}",
         f"WHEN {ended.by_order} THEN FALSE",
-        f"WHEN {ended.unknown} THEN raise_error({ended.error})" if order.separate else "",
+        f"WHEN {ended.unknown} THEN {raised(ended.error)}" if order.separate else "",
     ]
     return f"CASE {' '.join(cases)} ELSE NOT {lacks} END"
 
@@ -185,7 +186,7 @@ def _exists_late(table: ChangedTable) -> str:
     """The condition for a last row with values from earlier rows."""
     ended = Ended(table, "at")
     cases = f"WHEN {ended.by_epoch} THEN FALSE WHEN NOT {ended.never} AND {ended.by_order} THEN FALSE"
-    return f"CASE {cases} WHEN split IS NOT NULL THEN raise_error(split) ELSE TRUE END"
+    return f"CASE {cases} WHEN split IS NOT NULL THEN {raised('split')} ELSE TRUE END"
 
 
 def _result_columns(table: ChangedTable) -> list[Column]:

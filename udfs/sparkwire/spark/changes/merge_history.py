@@ -15,7 +15,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
-from sparkwire.base.sqltype import sql_string
+from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
 from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, resolve_moves
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -184,7 +184,7 @@ def _value(place: str, is_known: str) -> str:
     """A value and its text if it does not fit. The query fails if the steps of the key do not show which value it is."""
     unclear = f"split IS NOT NULL AND NOT ({is_known} AND ({place}.n = n OR {place}.n > split.n))"
     return (
-        f"CASE WHEN {unclear} THEN raise_error(split.error) "
+        f"CASE WHEN {unclear} THEN {raised('split.error')} "
         f"WHEN {is_known} THEN named_struct('value', {place}.value, 'why', {place}.why) END"
     )
 

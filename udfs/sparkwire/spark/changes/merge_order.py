@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
+from sparkwire.base.sqltype import raised
 from sparkwire.spark.changes.order_columns import epoch_of, incomparable, incomparable_error, sentence
 
 NO_TOPIC = "CAST(NULL AS STRING)"
@@ -41,7 +42,7 @@ class Places(NamedTuple):
         if not self.has_topic:
             return error
         topics = sentence("topic", one.topic, other.topic, epoch_of(one.at, self.order), what)
-        return f"CASE WHEN {self._topics_differ(one, other)} THEN raise_error({topics}) ELSE {error} END"
+        return f"CASE WHEN {self._topics_differ(one, other)} THEN {raised(topics)} ELSE {error} END"
 
     def _topics_differ(self, one: Place, other: Place) -> str:
         epochs = (epoch_of(place.at, self.order) for place in (one, other))

@@ -171,7 +171,7 @@ class BatchFacts(NamedTuple):
         """
         row: dict[str, Any] = json.loads(text)
         if split := row.pop("split"):
-            raise ValueError(split)
+            raise ValueError(printable(split))
         names = sorted({name for name in (row.pop("first"), row.pop("last"), noted) if name is not None})
         if len(names) > 1:
             raise ValueError(printable(TWO_TABLES % tuple(names[:2])))

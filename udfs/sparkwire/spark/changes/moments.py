@@ -11,7 +11,7 @@ from pyspark.sql import Column
 from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.base.sqltype import sql_string
+from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import OP, ORDER, READ, TIME
 from sparkwire.changes.orders import SEPARATE, integer, named_parts
 from sparkwire.spark.frames import quoted
@@ -76,7 +76,8 @@ def _compared(name: str, value: str, then: str) -> str:
         f"until is in the {name} %s, and a change is in the {name} %s, which have no common order: leave {name} out of until, "
         f"or filter the changes by {ORDER}.{name}"
     )
-    return f"{start} WHEN {part} = {value} THEN {then} ELSE raise_error(format_string({sql_string(other)}, {value}, {part})) END"
+    apart = f"format_string({sql_string(other)}, {value}, {part})"
+    return f"{start} WHEN {part} = {value} THEN {then} ELSE {raised(apart)} END"
 
 
 def _literal(value: Any, name: str, type: DataType) -> str:

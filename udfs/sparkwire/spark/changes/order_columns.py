@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql.types import DataType, StructType
 
-from sparkwire.base.sqltype import sql_string
+from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import ORDER
 from sparkwire.changes.orders import EPOCH, LOG, PARTITION, POSITION, SAME_POSITION, SEPARATE, incomparable_sentence
 from sparkwire.spark.frames import quoted
@@ -46,7 +46,7 @@ def incomparable_error(a: str, b: str, order: DataType, what: str) -> str:
     if tie := tied_parts(order):
         of_tie = sentence(SAME_POSITION, f"{a}.{tie[-1]}", f"{b}.{tie[-1]}", epoch, what)
         text = f"CASE WHEN {a}.{part} <=> {b}.{part} THEN {of_tie} ELSE {text} END"
-    return f"raise_error({text})"
+    return raised(text)
 
 
 def sentence(part: str, one: str, other: str, epoch: str, what: str) -> str:

@@ -22,7 +22,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from sparkwire.base.sqltype import sql_string
+from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import (
     BEFORE,
     DELETE,
@@ -109,11 +109,12 @@ def _is_counted(names: list[str], within: str) -> str:
     """The condition for a change to count. One expression, because Spark may change the sequence of several conditions."""
     operations = ", ".join(map(sql_string, OPERATIONS))
     error = f"WHEN {ERROR} IS NOT NULL THEN FALSE" if ERROR in names else ""
+    unknown = f"format_string('a change has the {OP} %s, which is none of {', '.join(OPERATIONS)}', {OP})"
     return (
         f"CASE {error} "
         f"WHEN {ORDER} IS NULL THEN raise_error('a change has neither {ORDER} nor {ERROR}: set one of them') "
         f"WHEN NOT coalesce({OP} IN ({operations}), FALSE) "
-        f"THEN raise_error(format_string('a change has the {OP} %s, which is none of {', '.join(OPERATIONS)}', {OP})) "
+        f"THEN {raised(unknown)} "
         f"ELSE {within} END"
     )
 
