@@ -29,12 +29,16 @@ from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
+from sparkwire.databus.files import databus_table
+from sparkwire.databus.files.follow_events import EventFollower
+from sparkwire.json import types
 from sparkwire.kernels.cache import KernelCache
 from tests.databus import test_write_files as events
 from tests.kafka import test_write_log as log
 from tests.support import cdc_golden as golden
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory
+from tests.support.system_messages import goldengate
 
 DATA: Final = sparkwire.samples()
 CALLS: Final[dict[str, Callable[[], object]]] = {}
@@ -144,6 +148,23 @@ def kafka_write_again() -> None:
 
 
 @call
+def kafka_write_of_committed() -> None:
+    """The records of a log with transactions, whose offsets have gaps."""
+    columns = "topic, partition, offset, timestamp, key, value"
+    rows = sparkwire.read(DATA / "kafka" / "orders-0", isolationLevel="read_committed", columns=columns).read_all()
+    with folder() as path:
+        log.write(path, rows.combine_chunks().to_batches()[0])
+
+
+@call
+def databus_stream() -> None:
+    for path in (DATA / "databus").glob("*.bin"):
+        follower = EventFollower(databus_table.query({"path": str(path)}))
+        for name, files in follower.logs(False).items():
+            follower.parts(name, files, None, follower.end(name, files, None))
+
+
+@call
 def databus_write() -> None:
     with folder() as path:
         events.write(path, events.windows(1, 3))
@@ -189,6 +210,22 @@ def changes_of_debezium() -> None:
     decoder("debezium", plan, with_headers=True)(of)
     decoder("debezium", plan._replace(whole_before=True, by_source=True, keys=None))(of)
     FUNCTIONS["debezium_columns"].decode(values)
+
+
+@call
+def changes_of_debezium_of_each_type() -> None:
+    """Each type without arguments, in a column of numbers and in one of texts."""
+    for value in (b"1", b'"1"'):
+        for name in types._LOGICAL:
+            of = MessageRecords(pa.array([b'{"id":1,"x":' + value + b"}"], pa.binary()), offsets=pa.array([0]))
+            decoder("debezium", ReadPlan(table_of("t"), {"id": "int32", "x": name}, ("id",)))(of)
+
+
+@call
+def changes_of_goldengate() -> None:
+    of = MessageRecords(pa.array([json.dumps(goldengate()).encode()], pa.binary()), offsets=pa.array([0]))
+    columns = {"id": "INT", "name": "STRING", "amount": "DECIMAL(9,2)", "day": "DATE", "at": "TIMESTAMP", "x": "DOUBLE"}
+    decoder("ogg", ReadPlan(table_of("customers"), columns, ("id",)))(of)
 
 
 @call

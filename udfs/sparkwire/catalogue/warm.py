@@ -27,11 +27,11 @@ from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
-from sparkwire.core.table_names import table_of
+from sparkwire.core.table_names import Table, table_of
 from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.explain import explain
-from sparkwire.databus.files import databus_table
+from sparkwire.databus.files import databus_table, follow_events
 from sparkwire.kafka.codecs import writable
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_log
@@ -44,6 +44,17 @@ _CANAL: Final = {
     "year": "2024",
 }  # fmt: skip
 """a value of each type of MySQL, as Canal writes it"""
+_DEBEZIUM: Final = (
+    "int64",
+    "Time",
+    "MicroTime",
+    "NanoTime",
+    "MicroTimestamp",
+    "NanoTimestamp",
+    "NanoDuration",
+    "Instant",
+)
+"""types of Debezium with values that are numbers"""
 _AVRO: Final = """{"type": "record", "name": "r", "fields": [
     {"name": "i", "type": "long"}, {"name": "d", "type": ["null", "double"]}, {"name": "b", "type": "bytes"},
     {"name": "s", "type": {"type": "array", "items": "string"}}, {"name": "m", "type": {"type": "map", "values": "int"}}]}"""
@@ -92,6 +103,8 @@ def _read_files() -> None:
         read = databus_table.query({"path": str(events)})
         for task in databus_table.plan(read):
             _drain(databus_table.read(read, task))
+        for _, files in databus_table.streams(read):
+            follow_events.last_boundary(files, follow_events.FRONT, files[0].size)
     for lines in sorted(_DATA.glob("*/messages.jsonl")):
         _drain(rows_of_file(str(lines), {}).batches)
 
@@ -110,8 +123,10 @@ def _drain(batches: Iterable[pa.RecordBatch]) -> None:
 
 def _write_files() -> None:
     """Write the records of an example log, which also cuts them into segments."""
-    rows = list(_log("debezium/shop.app.customers-0"))
-    for options in ({"compression": "zstd"}, {"offsets": "assign"}):
+    every = list(_log("debezium/shop.app.customers-0"))
+    committed = _log("kafka/orders-0", isolationLevel="read_committed")
+    gaps = [batch.select(["topic", "partition", "offset", "timestamp", "key", "value"]) for batch in committed]
+    for rows, options in ((every, {"compression": "zstd"}), (every, {"offsets": "assign"}), (gaps, {})):
         with tempfile.TemporaryDirectory() as folder:
             write = write_log.write_of({"path": folder, **options}, rows[0].schema, False)
             write_log.begin(write, "warm")
@@ -129,6 +144,8 @@ def decode_debezium() -> None:
     for chosen in (plan, plan._replace(keys=None, whole_before=True, by_source=True)):
         decoder("debezium", chosen, with_headers=True)(records)
     FUNCTIONS["debezium_columns"].decode(values)
+    every = MessageRecords(pa.array([json.dumps(dict.fromkeys(_DEBEZIUM, 1))], pa.binary()), offsets=pa.array([0]))
+    decoder("debezium", ReadPlan(Table("t"), {name: name for name in _DEBEZIUM}, ()))(every)
 
 
 def _decode_changes() -> None:
