@@ -142,3 +142,33 @@ def test_a_schema_without_columns_is_rejected() -> None:
     deep = '{"properties": {"a": ' * 5000 + "true" + "}}" * 5000
     with pytest.raises(ValueError, match=r"^schema 7 is not a JSON Schema: "):
         row_type([Registered(deep, "schema 7", "JSON")])
+
+
+@pytest.mark.parametrize(
+    ("more", "type"),
+    [
+        ({"if": {}, "then": {"properties": {"x": {"minimum": 5}}}}, POINT_TYPE),
+        ({"allOf": [{"properties": {"x": True, "y": {"description": "how far"}}}]}, POINT_TYPE),
+        ({"oneOf": [{"properties": {"x": {"maximum": 1}}}, {"properties": {"x": {"minimum": 5}}}]}, POINT_TYPE),
+        ({"allOf": [{"additionalProperties": {"type": "integer"}, "type": "object"}]}, POINT_TYPE),
+        ({"oneOf": [{"properties": {"x": {"type": "string"}}}]}, pa.struct([("x", pa.string()), ("y", pa.int64())])),
+    ],
+)
+def test_a_part_that_only_restricts_a_member_keeps_its_type(more: Any, type: pa.DataType) -> None:
+    assert of({**POINT, **more}) == type
+    assert (
+        field({"type": "object", "properties": {"p": POINT}, "allOf": [{"properties": {"p": more}}]}).field("p").type
+        == type
+    )
+
+
+def test_a_restricted_array_keeps_its_items() -> None:
+    for more in ({"minItems": 1}, {"type": "array", "minItems": 1}):
+        schema = {"properties": {"p": {"type": "array", "items": POINT}}, "allOf": [{"properties": {"p": more}}]}
+        assert of(schema).field("p").type == pa.list_(POINT_TYPE)
+
+
+def test_a_schema_that_doubles_at_each_reference_ends() -> None:
+    doubled = {f"d{k}": {"allOf": [{"$ref": f"#/$defs/d{k - 1}"}] * 2} for k in range(1, 40)}
+    with pytest.raises(ValueError, match="schema 0 is not a JSON Schema: it has more than 100,000 schemas"):
+        of({"properties": {"a": {"$ref": "#/$defs/d39"}}, "$defs": {"d0": {"type": "integer"}, **doubled}})

@@ -8,7 +8,7 @@ texts.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Final
 from urllib.parse import urljoin
@@ -22,6 +22,10 @@ from sparkwire.errors import RegistryError
 _TEXT: Final = pa.string()
 _OBJECT: Final = pa.struct([])
 """the type of objects without described members"""
+_ANY: Final = pa.month_day_nano_interval()
+"""stands for the type of a schema that does not restrict it, such as one with only ``required``"""
+_MOST: Final = 100_000
+"""schemas that one schema may have, counted as often as it refers to them"""
 _SCALARS: Final = {"boolean": pa.bool_(), "integer": pa.int64(), "number": pa.float64(), "null": pa.null()}
 _PYTHON: Final = {bool: "boolean", int: "integer", float: "number", type(None): "null"}
 _URI: Final = "http://schema/"
@@ -34,7 +38,8 @@ def row_type(schemas: Iterable[Registered]) -> pa.StructType:
     Raises ValueError, which names the schema, if it is not JSON or does not describe objects. Raises RegistryError if a reference
     is missing.
     """
-    return reduce(_merged, map(_object, schemas), pa.struct([]))
+    types = [*map(_object, schemas)]
+    return reduce(_either, types) if types else pa.struct([])
 
 
 def _object(schema: Registered) -> pa.StructType:
@@ -50,51 +55,54 @@ def _object(schema: Registered) -> pa.StructType:
             resource = Resource.from_contents(json.loads(text), DRAFT7)
             resources = resources.with_resource(name, resource).with_resource(urljoin(base, name), resource)
         resources = resources.with_resource(base, Resource.from_contents(main, DRAFT7))
-        schema_type = _type({"$ref": base}, resources.resolver(base), ())
+        schema_type = _resolved(_Reader().type({"$ref": base}, resources.resolver(base), ()))
     except exceptions.Unresolvable as error:
-        raise RegistryError(f"{schema.title} refers to {error.ref.removeprefix(_URI)}, which does not exist") from None
+        name = error.ref.removeprefix(_URI) or "an anchor"
+        raise RegistryError(printable(f"{schema.title} refers to {name}, which does not exist")) from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise ValueError(printable(f"{schema.title} is not a JSON Schema: {error}")) from None
-    if schema_type is None or schema_type == _OBJECT or not pa.types.is_struct(schema_type):
+    if not pa.types.is_struct(schema_type):
         raise ValueError(printable(f"{schema.title} does not describe objects with properties, which become columns"))
     return schema_type
 
 
-def _type(schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType | None:
-    """The type of a schema's values; None if the schema does not restrict it, such as one with only ``required``."""
-    if not isinstance(schema, dict):  # true: anything
-        return None
+class _Reader:
+    """Reads the types of one schema's values, see `_ANY` and `_OBJECT`."""
 
-    def of(part: Any) -> pa.DataType | None:
-        return _type(part, resolver, within)
+    def __init__(self) -> None:
+        self._read = 0
 
-    types = [_one_of([_own(name, schema, resolver, within) for name in _names(schema)])]
-    types += map(of, schema.get("allOf", ()))
-    types += [_one_of([of(part) for part in schema.get(key, ())]) for key in ("anyOf", "oneOf")]
-    types += [of(schema[key]) for key in ("then", "else") if key in schema]
-    if "$ref" in schema:
-        place = urljoin(resolver._base_uri, schema["$ref"])
-        target = resolver.lookup(schema["$ref"])
-        types.append(_TEXT if place in within else _type(target.contents, target.resolver, (*within, place)))
-    return _all_of(types)
+    def type(self, schema: Any, resolver: Any, within: tuple[str, ...]) -> pa.DataType:
+        self._read += 1
+        if self._read > _MOST:
+            raise ValueError(f"it has more than {_MOST:,} schemas, because it refers to some of them many times")
+        if not isinstance(schema, dict):  # true: anything
+            return _ANY
 
+        def of(part: Any) -> pa.DataType:
+            return self.type(part, resolver, within)
 
-def _one_of(types: Sequence[pa.DataType | None]) -> pa.DataType | None:
-    """The type of values that fit at least one of several schemas."""
-    known = [type for type in types if type is not None]
-    if not known or len(known) < len(types):
-        return None
-    some = [type for type in known if not pa.types.is_null(type)]
-    if all(type == _OBJECT for type in some):
-        return _OBJECT if some else known[0]
-    return reduce(_merged, [_TEXT if type == _OBJECT else type for type in some])
+        types = [_one_of([self._own(name, schema, of) for name in _names(schema)])]
+        types += map(of, schema.get("allOf", ()))
+        types += [_one_of([of(part) for part in schema.get(key, ())]) for key in ("anyOf", "oneOf")]
+        types += [of(schema[key]) for key in ("then", "else") if key in schema]
+        if "$ref" in schema:
+            place = urljoin(resolver._base_uri, schema["$ref"])
+            target = resolver.lookup(schema["$ref"])
+            is_recursive = place in within
+            types.append(_TEXT if is_recursive else self.type(target.contents, target.resolver, (*within, place)))
+        return reduce(_both, types)
 
-
-def _all_of(types: Sequence[pa.DataType | None]) -> pa.DataType | None:
-    """The type of values that fit all of several schemas. One that only says that they are objects adds nothing to others."""
-    known = [type for type in types if type is not None]
-    described = [type for type in known if type != _OBJECT]
-    return reduce(_merged, described) if described else next(iter(known), None)
+    def _own(self, name: str, schema: dict[str, Any], of: Callable[[Any], pa.DataType]) -> pa.DataType:
+        if name == "array":
+            return pa.list_(of(schema.get("items", True)))
+        if name != "object":
+            return _SCALARS.get(name, _TEXT)
+        fields = [pa.field(key, of(one)) for key, one in schema.get("properties", {}).items()]
+        others = schema.get("additionalProperties")
+        if fields or not isinstance(others, dict):
+            return pa.struct(fields) if fields else _OBJECT
+        return pa.map_(_TEXT, of(others))
 
 
 def _names(schema: dict[str, Any]) -> Iterator[str]:
@@ -108,40 +116,59 @@ def _names(schema: dict[str, Any]) -> Iterator[str]:
         yield from dict.fromkeys(_PYTHON.get(type(one), "string") for one in schema.get("enum", [schema.get("const")]))
 
 
-def _own(name: str, schema: dict[str, Any], resolver: Any, within: tuple[str, ...]) -> pa.DataType:
-    if name == "array":
-        return pa.list_(_column_type(_type(schema.get("items", True), resolver, within)))
-    if name != "object":
-        return _SCALARS.get(name, _TEXT)
-    fields = [
-        pa.field(key, _column_type(_type(one, resolver, within))) for key, one in schema.get("properties", {}).items()
-    ]
-    others = schema.get("additionalProperties")
-    if fields or not isinstance(others, dict):
-        return pa.struct(fields) if fields else _OBJECT
-    return pa.map_(_TEXT, _column_type(_type(others, resolver, within)))
+def _one_of(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of values that fit at least one of several schemas."""
+    return reduce(_either, types) if types else _ANY
 
 
-def _column_type(type: pa.DataType | None) -> pa.DataType:
-    """The type of a column: STRING for values of any type, for VOID, and for objects without described members."""
-    return _TEXT if type is None or type == _OBJECT or pa.types.is_null(type) else type
+def _either(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """A type that holds the values of both types."""
+    if _ANY in (one, other):
+        return _ANY
+    return _merged(one, other, _either)
 
 
-def _merged(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """A type that holds values of both types."""
+def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
+    """The type of values that fit two schemas. One that only says that they are objects adds nothing to the other."""
+    for this, that in ((one, other), (other, one)):
+        if this in (_ANY, _OBJECT) and that != _ANY:
+            return that
+        if pa.types.is_map(this) and pa.types.is_struct(that):
+            return that
+    return _merged(one, other, _both)
+
+
+def _merged(
+    one: pa.DataType, other: pa.DataType, inner: Callable[[pa.DataType, pa.DataType], pa.DataType]
+) -> pa.DataType:
+    """The type of two types; ``inner`` is the same for those of members and items. TEXT if they have nothing in common."""
     kinds = pa.types
     if one == other or kinds.is_null(other):
         return one
     if kinds.is_null(one):
         return other
+    if _OBJECT in (one, other):
+        return _TEXT
     if kinds.is_struct(one) and kinds.is_struct(other):
         fields = {field.name: field.type for field in one}
         for field in other:
-            fields[field.name] = _merged(fields.get(field.name, field.type), field.type)
+            fields[field.name] = inner(fields.get(field.name, field.type), field.type)
         return pa.struct(list(fields.items()))
     if kinds.is_list(one) and kinds.is_list(other):
-        return pa.list_(_merged(one.value_type, other.value_type))
+        return pa.list_(inner(one.value_type, other.value_type))
     if kinds.is_map(one) and kinds.is_map(other):
-        return pa.map_(_TEXT, _merged(one.item_type, other.item_type))
+        return pa.map_(_TEXT, inner(one.item_type, other.item_type))
     numbers = (_SCALARS["integer"], _SCALARS["number"])
     return _SCALARS["number"] if one in numbers and other in numbers else _TEXT
+
+
+def _resolved(type: pa.DataType) -> pa.DataType:
+    """The type of a column: STRING for values of any type, for VOID, and for objects without described members."""
+    kinds = pa.types
+    if type in (_ANY, _OBJECT) or kinds.is_null(type):
+        return _TEXT
+    if kinds.is_struct(type):
+        return pa.struct([pa.field(field.name, _resolved(field.type)) for field in type])
+    if kinds.is_list(type):
+        return pa.list_(_resolved(type.value_type))
+    return pa.map_(_TEXT, _resolved(type.item_type)) if kinds.is_map(type) else type
