@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import sparkwire
-from sparkwire.__main__ import arguments
-from sparkwire.catalogue import dump_command
+from sparkwire.__main__ import main
 from tests.support import cdc_golden as golden
 from tests.support.system_messages import canal, maxwell
 
@@ -18,7 +17,7 @@ NAMES = ["operation", "database", "table", "time", "before", "after", "error"]
 
 
 def dumped(capsys: pytest.CaptureFixture[str], path: Path, *words: str) -> list[str]:
-    assert dump_command.run(arguments().parse_args(["dump", str(path), *words])) == 0
+    assert main(["dump", str(path), *words]) == 0
     return capsys.readouterr().out.splitlines()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,8 +15,7 @@ import pytest
 from kafka.record import MemoryRecords
 
 import sparkwire
-from sparkwire.__main__ import arguments
-from sparkwire.catalogue import dump_command
+from sparkwire.__main__ import main
 from sparkwire.kernels.cache import COMPILING
 from tests.support import ROOT
 
@@ -24,12 +24,12 @@ ORDERS = SAMPLES / "kafka" / "orders-0"
 
 
 def dumped(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
-    assert dump_command.run(arguments().parse_args(["dump", *words])) == 0
+    assert main(["dump", *words]) == 0
     return capsys.readouterr().out.splitlines()
 
 
 def rejected(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    assert dump_command.run(arguments().parse_args(["dump", *words])) == 2
+    assert main(["dump", *words]) == 2
     out, error = capsys.readouterr()
     assert out == ""
     assert error.count("\n") == 1
@@ -208,6 +208,42 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
         dump.stdout.close()
         assert dump.stderr.read().replace(f"{COMPILING}\n".encode(), b"") == b""
         assert dump.wait() == 0
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("words", "output", "code", "sentence"),
+    [
+        (["dump", str(ORDERS)], "/dev/full", 2, "the standard output cannot be used: No space left on device"),
+        (["publish", "a.b", "w"], "/dev/full", 2, "the standard output cannot be used: No space left on device"),
+        (["warm", str(ROOT / "README.md")], os.devnull, 2, "README.md cannot be used: File exists"),
+        (["publish", "a.b", "w", "--environment-version", "\x1b"], os.devnull, 2, r"as a number, got '\x1b'"),
+        (
+            ["dump", str(ORDERS), "--output", "/nowhere/x.jsonl"],
+            os.devnull,
+            2,
+            "/nowhere/x.jsonl cannot be used: No such",
+        ),
+        (["dump", str(ORDERS), "--head", "1"], os.devnull, 0, ""),
+    ],
+)
+def test_the_last_line_is_a_sentence(words: list[str], output: str, code: int, sentence: str) -> None:
+    with Path(output).open("w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "sparkwire", *words], stdout=out, stderr=subprocess.PIPE, text=True, check=False
+        )
+    *_, last = ["", *done.stderr.splitlines()]
+    assert (done.returncode, sentence in last, "Traceback" in done.stderr) == (code, True, False)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("words", [["dump", str(ORDERS), "--head", "3"], ["dump", "--help"]])
+def test_an_encoding_without_the_characters(words: list[str]) -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "sparkwire", *words]
+    done = subprocess.run(command, capture_output=True, env=environment, text=True, check=False)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) > 3
 
 
 def test_the_code_of_its_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import io
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -68,10 +70,41 @@ def _add_dump_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="write a .parquet, .arrow or .jsonl file instead")
 
 
-def main() -> int:
-    """Run a command and return its exit code."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code. ``words``: by default those of the process."""
+    _prepare_output()
     parser = arguments()
-    given = parser.parse_args()
+    given = parser.parse_args(words)
+    try:
+        code = _run(parser, given)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
+        sys.stderr.close()
+        return 0
+    except (ValueError, OSError) as failure:
+        sys.stderr.write(f"{_sentence(failure)}\n")
+        return 2
+    return code
+
+
+def _prepare_output() -> None:
+    """Replace a closed stream, and escape characters that the encoding of a stream does not have."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _sentence(failure: Exception) -> str:
+    if isinstance(failure, OSError) and failure.strerror:
+        place = "the standard output" if failure.filename is None else str(failure.filename)
+        return printable(f"{place} cannot be used: {failure.strerror}")
+    return printable(str(failure))
+
+
+def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.command == "dump":
         from sparkwire.catalogue import dump_command
 
@@ -136,7 +169,7 @@ def _recover(path: str, dead: list[str]) -> int:
     try:
         lines = recover(path, dead)
     except (OSError, ValueError) as failure:
-        sys.stderr.write(f"{printable(str(failure))}\n")
+        sys.stderr.write(f"{_sentence(failure)}\n")
         return 1
     sys.stdout.write("".join(f"{printable(line)}\n" for line in lines or [f"{path} has no unfinished job"]))
     return 0

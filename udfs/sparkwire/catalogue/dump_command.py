@@ -41,24 +41,16 @@ _PAGE: Final = 200
 
 
 def run(given: argparse.Namespace) -> int:
-    """Print the rows and return the exit code of the command."""
-    try:
-        if given.path == _STANDARD_INPUT:
-            raise ValueError("dump does not read standard input: write it to a file, and name that file")
-        name, schema, batches = _rows(given)
-        if given.output:
-            _save(given.output, schema, batches)
-        elif given.json:
-            _print_json(batches, sys.stdout)
-        else:
-            _print_table(_shown(name, given, schema), batches, sys.stdout)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
-        sys.stderr.close()
-        return 0
-    except (ValueError, OSError) as failure:
-        sys.stderr.write(f"{printable(str(failure))}\n")
-        return 2
+    """Print the rows and return the exit code of the command. Raises ValueError and OSError."""
+    if given.path == _STANDARD_INPUT:
+        raise ValueError("dump does not read standard input: write it to a file, and name that file")
+    name, schema, batches = _rows(given)
+    if given.output:
+        _save(given.output, schema, batches)
+    elif given.json:
+        _print_json(batches, sys.stdout)
+    else:
+        _print_table(_shown(name, given, schema), batches, sys.stdout)
     return 0
 
 
@@ -92,7 +84,7 @@ def _options(given: argparse.Namespace) -> dict[str, str]:
     options = dict[str, str]()
     for each in given.option:
         name, equals, value = each.partition("=")
-        if not equals:
+        if not equals or not name:
             raise ValueError(printable(f"--option takes NAME=VALUE, got {each}"))
         options[name] = value
     if given.batches:
