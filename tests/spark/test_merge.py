@@ -210,6 +210,56 @@ def test_orders_of_two_partitions_are_an_error_and_nothing_is_written(spark: Spa
         sparkwire.merge(simple(spark, ("TRUNCATE", (1, 1, 5), None, None)), target, "id")
 
 
+@pytest.mark.filterwarnings(LATE)
+@pytest.mark.parametrize(
+    "batches",
+    [
+        [[("INSERT", 5, 1, 1)], [("TRUNCATE", (1, 0, 1), None, None)], [("UPDATE", (0, 1, 9), 1, 2)]],
+        [[("INSERT", 5, 1, 1), ("UPDATE", (0, 1, 9), 1, 2), ("TRUNCATE", (1, 0, 1), None, None)]],
+        [[("INSERT", 5, 1, 1)], [("UPDATE", (0, 1, 9), 1, 2), ("TRUNCATE", (1, 0, 1), None, None)]],
+    ],
+)
+def test_partitions_of_an_epoch_before_the_last_truncate_are_no_error(
+    spark: SparkSession, tmp_path: Path, batches: list[Any]
+) -> None:
+    for rows in [*batches, [("INSERT", (1, 0, 2), 2, 2)]]:
+        sparkwire.merge(simple(spark, *rows), tmp_path / "table", "id")
+    assert values(spark, tmp_path / "table") == [(2, 2)]
+    changes = simple(spark, *(row for rows in batches for row in rows))
+    assert sparkwire.current(changes, "id").collect() == []
+
+
+def test_partitions_of_an_earlier_epoch_are_no_error_where_no_value_depends_on_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    schema = f"{SIMPLE}, w INT, _unavailable_ ARRAY<STRING>"
+    first = ("INSERT", (0, 0, 5), "t", 1, 1, 1, None)
+    late = ("UPDATE", (0, 1, 9), "t", 1, 2, 2, None)
+    whole, partial = ("UPDATE", (1, 1, 1), "t", 1, 3, 3, None), ("UPDATE", (1, 1, 2), "t", 1, 4, None, ["w"])
+    sparkwire.merge(frame(spark, [first], schema), tmp_path / "table", "id")
+    sparkwire.merge(frame(spark, [late, whole, partial], schema), tmp_path / "table", "id")
+    assert [tuple(row[:3]) for row in sparkwire.merged(spark, tmp_path / "table").collect()] == [(1, 4, 3)]
+    sparkwire.merge(frame(spark, [first], schema), tmp_path / "other", "id")
+    with pytest.raises(ValueError, match="partitions 0 and 1 of epoch 0"):  # w of the last row depends on them
+        sparkwire.merge(frame(spark, [late, partial], schema), tmp_path / "other", "id")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: F.split(F.col("v").cast("string"), ","),
+        lambda: F.array(F.lit("a")),
+        lambda: F.create_map(F.lit("a"), F.col("v")),
+        lambda: F.struct(F.coalesce("v", F.lit(0)).alias("x")),
+    ],
+)
+def test_items_that_are_never_null(spark: SparkSession, tmp_path: Path, made: Any) -> None:
+    """Spark knows it of such columns, and not of those of the table."""
+    for at in (1, 2):
+        sparkwire.merge(simple(spark, ("INSERT", at, at, at)).withColumn("v", made()), tmp_path / "table", "id")
+    assert sparkwire.merged(spark, tmp_path / "table").count() == 2
+
+
 def test_a_truncate_that_names_a_key_is_no_row_of_it(spark: SparkSession, tmp_path: Path) -> None:
     target = tmp_path / "table"
     for rows in ([("INSERT", 1, 1, 1)], [("TRUNCATE", 2, 1, None), ("TRUNCATE", 3, 2, None)], [("INSERT", 4, 1, 4)]):

@@ -76,16 +76,18 @@ def orders(
     """
     taken = primitive(rows)
     epoch = pa.scalar(plan.epoch, pa.int32())
-    epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else records.epochs.take(taken).cast(pa.int32())
+    epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else _int32(records.epochs.take(taken))
     if positions is not None:
         is_first = pc.equal(ops, READ).fill_null(False)
         parts = [pc.if_else(is_first, None, part) for part in positions.flatten()]
         placed = pc.or_(positions.is_valid(), is_first)
     else:
-        partitions = pa.nulls(len(rows), pa.int32()) if records.partitions is None else records.partitions.take(taken)
+        partitions = (
+            pa.repeat(_ZERO, len(rows)) if records.partitions is None else _int32(records.partitions.take(taken))
+        )
         offsets = pa.nulls(len(rows), pa.int64()) if records.offsets is None else records.offsets.take(taken)
-        parts = [partitions.cast(pa.int32()).fill_null(0), offsets.cast(pa.int64())]
-        placed = parts[1].is_valid()
+        parts = [partitions, offsets.cast(pa.int64())]
+        placed = pc.and_(parts[0].is_valid(), parts[1].is_valid())
         if type.num_fields > len(parts) + 1:
             parts.append(pa.repeat(_ZERO, len(rows)) if places is None else places.cast(pa.int32()))
     placed = pc.and_(placed, epochs.is_valid())
@@ -93,3 +95,10 @@ def orders(
     columns = [part.cast(field.type) for part, field in zip([epochs, *parts], fields, strict=True)]
     mask = pa.array(~bools_of(placed))
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask), placed
+
+
+def _int32(numbers: pa.Array) -> pa.Array:
+    """INT from integers; NULL for one that does not fit."""
+    wide = numbers.cast(pa.int64())
+    fits = pc.and_(pc.greater_equal(wide, -(2**31)), pc.less(wide, 2**31))
+    return pc.if_else(fits, wide, None).cast(pa.int32())

@@ -61,7 +61,8 @@ def reading(request: Request) -> Reading:
         read_keys=sides.keys,
     )
     never = (UNAVAILABLE,) if request.format in SYSTEMS and not SYSTEMS[request.format].missing_is_unknown else ()
-    return Reading(decode.schema, _decode_with(decode), roles, keys, never, roles.get("topics"))
+    topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
+    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic)
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:

@@ -19,7 +19,7 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_order import NO_TOPIC, Place, Places, place_type
 from sparkwire.spark.changes.merge_rows import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
-from sparkwire.spark.changes.order_columns import key_text
+from sparkwire.spark.changes.order_columns import epoch_of, key_text
 from sparkwire.spark.frames import quoted
 
 CONFLICT: Final = "the table has changed since this merge has read it"
@@ -158,9 +158,16 @@ class Clauses:
         counts = f"s.at <=> s.read_at OR {self._after()}"
         read = f"WHEN s.is_read THEN CASE WHEN {own.at} <=> s.read_at THEN {counts} ELSE {_CHANGED} END"
         return (
-            f"CASE {read if self.has_read else ''} WHEN {self.places.are_apart(own, other)} THEN {apart} "
+            f"CASE {read if self.has_read else ''} WHEN {self._is_superseded()} THEN FALSE "
+            f"WHEN {self.places.are_apart(own, other)} THEN {apart} "
             f"WHEN {newer} THEN {self._after()} ELSE FALSE END"
         )
+
+    def _is_superseded(self) -> str:
+        """Whether a TRUNCATE of a later epoch ends a row of the source."""
+        orders = ["s.truncated.at", *([self.truncate_order] if self.truncate_order else [])]
+        own = epoch_of("s.at", self.order)
+        return " OR ".join(f"coalesce({own} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
 
     def _is_newer(self, lives: str) -> str:
         own, other = self.of_table.at, self.of_source.at

@@ -130,6 +130,7 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     now = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     before = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
     of_table = f"max(CASE WHEN is_stored THEN struct(at, topic, NOT live AS is_dead) END) OVER (PARTITION BY {keys})"
+    newest = f"max({table.order.epoch or 'CAST(NULL AS INT)'}) OVER (PARTITION BY {keys})"
     is_over = f"coalesce(last(CASE WHEN live THEN FALSE WHEN ends THEN TRUE END, TRUE) OVER {before}, FALSE)"
     starts = "live AND (begins OR arrives IS NOT NULL OR is_over) OR waits_for IS NOT NULL"
     truncated = f"max(if(live AND at > {truncate}, 1, 0)) OVER {now}" if truncate else "0"
@@ -143,7 +144,7 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     moved = {name: f"NOT {known} AND born.life = life AND born.id IS NOT NULL" for name, known in is_known.items()}
     columns = (*table.key_names(), "at", "topic", "`time`", "live", "is_stored", "read_at", "is_last")
     return (
-        steps.selectExpr("*", f"{of_table} AS stored")
+        steps.selectExpr("*", f"{of_table} AS stored", f"{newest} AS newest_epoch")
         .where(_is_later(table, has_topic))
         .selectExpr("*", "stored.at AS read_at", f"lag(live) OVER ({by_key}) AS was_live", f"{is_over} AS is_over")
         .selectExpr(
@@ -197,13 +198,19 @@ def _is_after(truncate: str, table: ChangedTable, has_topic: bool) -> str:
 
 
 def _is_later(table: ChangedTable, has_topic: bool) -> str:
-    """Whether a step is the table's, or later than it. The query fails at a step that cannot be compared with the table's."""
+    """Whether a step is the table's, or later than it.
+
+    The query fails at a step of the last epoch that cannot be compared with the table's. Steps of earlier epochs fail only where
+    a value depends on them, see `epoch_split`.
+    """
     places = Places(table.order.type, has_topic)
     own, stored = Place("at", "topic"), Place("stored.at", "stored.topic")
     what = f"concat('the changes of the key ', {key_text(table.keys, table.key_names())})"
     return (
         "CASE WHEN is_stored OR stored IS NULL THEN TRUE "
-        f"WHEN {places.are_apart(own, stored)} THEN {places.error(own, stored, what)} "
+        f"WHEN {places.are_apart(own, stored)} THEN "
+        f"CASE WHEN coalesce({table.order.epoch or 'CAST(NULL AS INT)'} < newest_epoch, FALSE) THEN TRUE "
+        f"ELSE {places.error(own, stored, what)} END "
         "ELSE at > stored.at OR at = stored.at AND live AND stored.is_dead END"
     )
 

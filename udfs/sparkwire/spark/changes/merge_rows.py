@@ -39,9 +39,10 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER, TWO_TABLES
 from sparkwire.changes.merge_memory import MEMORY, TOPIC, TRUNCATE
+from sparkwire.changes.orders import EPOCH
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_order import NO_TOPIC, place_type
-from sparkwire.spark.changes.order_columns import key_text
+from sparkwire.spark.changes.order_columns import epoch_of, key_text
 from sparkwire.spark.frames import quoted
 
 MEMORY_TYPE: Final = StructType(
@@ -157,7 +158,7 @@ class BatchFacts(NamedTuple):
             "bounds": f"array({', '.join(bounds)})",
             "first": "min(least_table)",
             "last": "max(greatest_table)",
-            "split": "max(split)",
+            "split": f"max(CASE WHEN split IS NOT NULL THEN struct({epoch_of('at', order)} AS epoch, split) END)",
         }
         pairs = ", ".join(f"{sql_string(name)}, {fact}" for name, fact in facts.items())
         # One expression of SQL takes one call to the JVM.
@@ -170,12 +171,20 @@ class BatchFacts(NamedTuple):
         Raises ValueError if rows cannot be compared, or if the changes are of two tables, or of another table than ``noted``.
         """
         row: dict[str, Any] = json.loads(text)
-        if split := row.pop("split"):
-            raise ValueError(printable(split))
+        split, truncated = row.pop("split"), row["truncated"]
+        if split and not _is_superseded(split["epoch"], truncated):
+            raise ValueError(printable(split["split"]))
         names = sorted({name for name in (row.pop("first"), row.pop("last"), noted) if name is not None})
         if len(names) > 1:
             raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
         return cls(**row | {"name": names[0] if names else None})
+
+
+def _is_superseded(epoch: int | None, truncated: Any) -> bool:
+    """Whether the rows of an epoch ended with the last TRUNCATE, which is of a later epoch."""
+    at = None if truncated is None else truncated["at"]
+    last = at.get(EPOCH) if isinstance(at, dict) else None
+    return epoch is not None and last is not None and epoch < int(last)
 
 
 def _bounds(name: str, type: DataType) -> str:

@@ -41,8 +41,8 @@ _DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
 
 def stored_schema(table: ChangedTable) -> StructType:
     """The schema of a merged table: the table's columns, those of `current`, and what a merge has to remember."""
-    own = [StructField(name, table.schema[name].dataType) for name in table.columns]
-    fixed = {ORDER: table.schema[ORDER].dataType, TIME: TimestampType()}
+    own = [StructField(name, nullable(table.schema[name].dataType)) for name in table.columns]
+    fixed = {ORDER: nullable(table.schema[ORDER].dataType), TIME: TimestampType()}
     if table.has_unexpected:
         fixed[UNEXPECTED] = MapType(StringType(), StringType())
     fixed[DELETED] = BooleanType()
@@ -112,7 +112,7 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
             )
     fields = []
     for field in stored:
-        type = field.dataType
+        type = nullable(field.dataType)
         if field.name in new.names:
             wide = wider(type, new[field.name].dataType)
             if wide is None:
@@ -143,6 +143,15 @@ def wider(old: DataType, new: DataType) -> DataType | None:
         integer_digits = max(d.precision - d.scale for d in decimals if d)
         return DecimalType(integer_digits + scale, scale) if integer_digits + scale <= 38 else None
     return None
+
+
+def nullable(type: DataType) -> DataType:
+    """The type whose items and fields may be NULL: Spark does not cast to one whose may not."""
+    if isinstance(type, StructType):
+        return StructType([StructField(field.name, nullable(field.dataType)) for field in type])
+    if isinstance(type, ArrayType):
+        return ArrayType(nullable(type.elementType))
+    return MapType(nullable(type.keyType), nullable(type.valueType)) if isinstance(type, MapType) else type
 
 
 def _plain(type: DataType) -> str:

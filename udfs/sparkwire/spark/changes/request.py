@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import BinaryType, StringType, StructType
+from pyspark.sql.types import BinaryType, IntegralType, StringType, StructType
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.declarations import FORMATS
@@ -57,6 +57,10 @@ class Request(NamedTuple):
                 raise ValueError(
                     printable(f"changes() expected {name} to name a column of the DataFrame, got {given!r}")
                 )
+        for name in ("partition", "offset"):
+            column = self.find(getattr(self, name))
+            if column is not None:
+                _check_integers(name, self.df.select(F.col(quoted(column))))
         keys = (self.keys,) if isinstance(self.keys, str) else None if self.keys is None else tuple(self.keys)
         return self._replace(keys=keys, columns=_columns(self.columns, self.df))
 
@@ -80,8 +84,22 @@ class Request(NamedTuple):
                 f"changes() expected epoch to be a number, the name of a column or a Column, got {self.epoch!r}"
             )
         if isinstance(self.epoch, int):
+            if not -(2**31) <= self.epoch < 2**31:
+                raise ValueError(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}")
             return None
-        return (F.col(quoted(self.epoch)) if isinstance(self.epoch, str) else self.epoch).cast("int")
+        column = F.col(quoted(self.epoch)) if isinstance(self.epoch, str) else self.epoch
+        _check_integers("epoch", self.df.select(column))
+        return column.cast("bigint")
+
+
+def _check_integers(name: str, column: DataFrame) -> None:
+    """Raise TypeError if a column has other values than integers."""
+    type = column.schema[0].dataType
+    if not isinstance(type, IntegralType):
+        shown = type.simpleString().upper()
+        raise TypeError(
+            printable(f"changes() expected a column of integers for {name}, got {shown}: cast it to BIGINT")
+        )
 
 
 def is_case_sensitive(df: DataFrame) -> bool:
