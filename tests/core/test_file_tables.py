@@ -214,15 +214,15 @@ def test_a_reader_that_stops_early_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("words", "output", "code", "sentence"),
     [
-        (["dump", str(ORDERS)], "/dev/full", 2, "the standard output cannot be used: No space left on device"),
-        (["publish", "a.b", "w"], "/dev/full", 2, "the standard output cannot be used: No space left on device"),
-        (["warm", str(ROOT / "README.md")], os.devnull, 2, "README.md cannot be used: File exists"),
+        (["dump", str(ORDERS)], "/dev/full", 2, "cannot use the standard output: No space left on device"),
+        (["publish", "a.b", "w"], "/dev/full", 2, "cannot use the standard output: No space left on device"),
+        (["warm", str(ROOT / "README.md")], os.devnull, 2, "README.md: File exists"),
         (["publish", "a.b", "w", "--environment-version", "\x1b"], os.devnull, 2, r"as a number, got '\x1b'"),
         (
             ["dump", str(ORDERS), "--output", "/nowhere/x.jsonl"],
             os.devnull,
             2,
-            "/nowhere/x.jsonl cannot be used: No such",
+            "cannot use /nowhere/x.jsonl: No such",
         ),
         (["dump", str(ORDERS), "--head", "1"], os.devnull, 0, ""),
     ],

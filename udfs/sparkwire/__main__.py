@@ -100,7 +100,7 @@ def _prepare_output() -> None:
 def _sentence(failure: Exception) -> str:
     if isinstance(failure, OSError) and failure.strerror:
         place = "the standard output" if failure.filename is None else str(failure.filename)
-        return printable(f"{place} cannot be used: {failure.strerror}")
+        return printable(f"cannot use {place}: {failure.strerror}")
     return printable(str(failure))
 
 
