@@ -158,7 +158,7 @@ class FailsOnce(Consumer):
 
 def show_consumer(spark: SparkSession) -> None:
     """A Databus consumer over the relay's stream."""
-    print("\n── databus ── A Databus consumer at work: it fails once, is rolled back, and gets that window again\n")
+    print("\n── databus ── A Databus consumer: it fails once, is rolled back, and gets that window again\n")
     print(textwrap.indent(f"{inspect.getsource(FailsOnce)}\nconsume(events, FailsOnce())", "    "), "\n")
     events = spark.table("events").where("file = 'relay_v1.bin'").select("stream", "position", "event")
     report = consume(events, FailsOnce())

@@ -20,7 +20,7 @@ NO_TABLE = (
     "target"
 )
 LOST = (
-    "ValueError: the table shop.lost__rows is gone, and its view shop.lost is there: restore the table, or drop the view and "
+    "ValueError: the table shop.lost__rows does not exist, and its view shop.lost does: restore the table, or drop the view and "
     "read the changes from their beginning"
 )
 NO_VIEWS = (

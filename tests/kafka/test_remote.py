@@ -18,6 +18,7 @@ import sparkwire
 from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.tiered import encryption_keys
+from tests.kafka import test_write_log as log
 from tests.support import kafka_tiered as tiered
 from tests.support.kafka_cases import lines
 from tests.support.stream import kafka
@@ -350,3 +351,11 @@ def test_a_missing_file_of_keys_is_the_error(tmp_path: Path) -> None:
         match=rf"^encryptionKeys {names} names for the key .* the PEM file {tmp_path}/nowhere.pem, which does not exist",
     ):
         rows(path=remote_path, encryptionKeys=str(names))
+
+
+def test_a_missing_path_names_its_option(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"remotePath: path .*nowhere does not exist"):
+        rows(path=str(sparkwire.samples() / "kafka" / "orders-0"), remotePath=f"{tmp_path}/nowhere")
+    with pytest.raises(FileNotFoundError, match=r"sourcePath: path .*nowhere does not exist"):
+        log.write(tmp_path / "target", log.some_rows(1), sourcePath=f"{tmp_path}/nowhere")
+    assert list(tmp_path.iterdir()) == []

@@ -118,7 +118,7 @@ def test_a_stream_whose_target_is_gone(spark: SparkSession, tmp_path: Path) -> N
 
     merge(1)
     target.rename(tmp_path / "moved")
-    with pytest.raises(PySparkException, match="is gone, and the stream has merged batches into it: restore it"):
+    with pytest.raises(PySparkException, match="does not exist, and the stream has merged batches into it: restore it"):
         merge(2)
     assert not (target / "versions").exists()
 

@@ -9,7 +9,8 @@ Python's own exceptions report what is wrong with a call: `ValueError` and `Type
 `FileNotFoundError` and `PermissionError` for a path, `ModuleNotFoundError` for an extra that is not installed.
 
 Spark wraps an exception of a Python worker: the driver gets a `PythonException` or a `StreamingQueryException`. The last line of
-its message is the message of the exception here. The page on error codes has the setting that hides the lines before it.
+its message is the message of the exception here. From Spark 4.3 on, a line with the SQLSTATE follows. The page on error codes has
+the setting that hides the lines before it.
 """
 
 from __future__ import annotations

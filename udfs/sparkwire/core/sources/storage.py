@@ -16,6 +16,7 @@ import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, unquote
@@ -294,6 +295,15 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
         return Listing(files, False, folders)
     files = list(_below(resolved, resolved.path, needed, folders))
     return Listing(files, len(files) == 1 and files[0].path == resolved.path, folders)
+
+
+@contextmanager
+def of_option(name: str) -> Iterator[None]:
+    """Name the option in an error about the path that it has."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(printable(f"{name}: {error}")) from None
 
 
 def children_below(file: File, folder: str, begins: str) -> list[File]:

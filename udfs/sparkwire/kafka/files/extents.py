@@ -4,7 +4,7 @@
     log-start-offset-checkpoint         beside the partitions: the log's start, if it is inside a segment
     the last batch                      its last offset is the offset before the log's end, even if it has no records
 
-The end offset is the position of consumers that have read everything. It remains when the records before it are gone, for example
+The end offset is the position of consumers that have read everything. It remains without the records before it, for example
 markers and compacted records.
 """
 

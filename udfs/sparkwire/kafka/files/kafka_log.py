@@ -16,7 +16,7 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Comparison, Option
-from sparkwire.core.sources.storage import File, steady
+from sparkwire.core.sources.storage import File, of_option, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
@@ -180,8 +180,10 @@ def find(
     keys = Keys(encryption_keys)
     chosen = partial(_segments, keys, by_names)
     segments_found = in_order(files_at(paths, chosen, _NO_SEGMENT, is_partition, may_be_empty=may_be_empty))
-    whole = with_bucket(segments_found, remote_path, keys, by_names) if remote_path else segments_found
-    return chosen_replicas(whole, replicas)
+    if remote_path:
+        with of_option("remotePath"):
+            segments_found = with_bucket(segments_found, remote_path, keys, by_names)
+    return chosen_replicas(segments_found, replicas)
 
 
 def input_files(query: LogQuery) -> list[Segment]:

@@ -3,7 +3,7 @@
 An index has no checksum, and may be truncated, zeroed, corrupt, or belong to another file. So an index entry counts only under
 two conditions: it points to a valid log entry before the target, and valid entries connect it with the previous index entry.
 Otherwise the search tries the previous index entry, and finally the beginning of the segment. From there, it reads headers. A
-wrong index makes a search longer. Only a forged index that agrees with bytes inside a record's value can point into that value.
+wrong index makes a search longer. Only an index that fits the bytes inside a record's value can point there.
 If a task begins there, the previous task does not end there, and the query fails (`decode.check_joined`).
 """
 

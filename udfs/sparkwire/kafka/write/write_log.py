@@ -19,7 +19,7 @@ from sparkwire.core.sources.job_file import Once
 from sparkwire.core.sources.partition_versions import Change
 from sparkwire.core.sources.process import Process
 from sparkwire.core.sources.staging import Staging, joined
-from sparkwire.core.sources.storage import File, OpenFile
+from sparkwire.core.sources.storage import File, OpenFile, listed, of_option
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
@@ -63,6 +63,10 @@ def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
     """Begin a job, before any task runs; ValueError if a broker is running on the directory, and as in `jobs.begin`."""
     folder = Folder(write.path)
     _reject_broker(write, folder)
+    if write.is_source_named and write.source is not None:
+        with of_option("sourcePath"):
+            for path in write.source.paths:
+                listed(path)
     jobs.begin(folder, job, ".log", write.overwrite, owner)
 
 

@@ -106,7 +106,7 @@ class Merge(NamedTuple):
             if must_exist and not target.exists:
                 raise ValueError(
                     printable(
-                        f"{self.shown} is gone, and the stream has merged batches into it: restore it, or start again "
+                        f"{self.shown} does not exist, and the stream has merged batches into it: restore it, or start again "
                         "with another checkpoint"
                     )
                 )

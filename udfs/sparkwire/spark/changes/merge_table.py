@@ -97,7 +97,7 @@ class TableTarget:
         return self.schema
 
     def _check_free(self) -> None:
-        """Raise ValueError if the target has no table, but something else has its name, or its table is gone."""
+        """Raise ValueError if the target has no table, but something else has its name, or its table no longer exists."""
         other = self.given.rows if self.keep and not self.given.is_path else self.given
         properties = properties_of(self.spark, other)
         if properties is None:
@@ -108,7 +108,7 @@ class TableTarget:
         elif _VIEW in properties:
             raise ValueError(
                 printable(
-                    f"the table {self.rows.shown} is gone, and its view {self.name} is there: restore the table, "
+                    f"the table {self.rows.shown} does not exist, and its view {self.name} does: restore the table, "
                     "or drop the view and read the changes from their beginning"
                 )
             )
