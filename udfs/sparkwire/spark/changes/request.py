@@ -85,7 +85,7 @@ class Request(NamedTuple):
             )
         if isinstance(self.epoch, int):
             if not -(2**31) <= self.epoch < 2**31:
-                raise ValueError(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}")
+                raise ValueError(printable(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}"))
             return None
         column = F.col(quoted(self.epoch)) if isinstance(self.epoch, str) else self.epoch
         _check_integers("epoch", self.df.select(column))
