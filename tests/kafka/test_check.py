@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,3 +283,21 @@ def test_bytes_without_a_size_at_the_end(logs: Path) -> None:
     last.write_bytes(last.read_bytes() + bytes(100))
     assert said(logs) == [(last.name, "truncate")]
     assert said(logs, clean=True) == [(last.name, "reject")]
+
+
+@pytest.mark.parametrize(
+    "name", [f"{FIRST}.index", f"{FIRST}.timeindex", f"{FIRST}.txnindex", f"{FIRST}.snapshot", EPOCHS]
+)
+def test_a_pipe_in_a_partition_is_not_read(logs: Path, name: str) -> None:
+    """To read it would never end."""
+    path = logs / "orders-0" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert kafka.check(str(logs)).partitions
+
+
+@pytest.mark.parametrize("name", ["log-start-offset-checkpoint", "recovery-point-offset-checkpoint"])
+def test_a_pipe_instead_of_a_checkpoint_is_an_error(logs: Path, name: str) -> None:
+    os.mkfifo(logs / name)
+    with pytest.raises(FileNotFoundError, match=f"{name} is no regular file: remove it"):
+        kafka.check(str(logs))

@@ -131,7 +131,7 @@ def _files(folder: Path) -> list[_Given]:
                 f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
             )
         )
-    named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc")]
+    named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc") if path.is_file()]
     files = [(path.name, int(match[1]) if match else None, path) for path, match in named]
     files.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
     return [_Given(str(path), _text(path), version) for _, version, path in files]

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from pyarrow import fs
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.storage import PathParts, filesystem, place_of
+from sparkwire.core.sources.storage import PathParts, filesystem, is_special, place_of
 
 Result = TypeVar("Result")
 
@@ -78,7 +78,9 @@ class Folder:
 
     @_permitted
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None if it does not exist."""
+        """The content of a file; None if it does not exist. Raises FileNotFoundError for a pipe or a device."""
+        if self.is_local and is_special(self.full(name)):
+            raise FileNotFoundError(printable(f"{self.full(name)} is no regular file: remove it"))
         try:
             if self.is_local:
                 with open(self.full(name), "rb") as file:  # noqa: PTH123

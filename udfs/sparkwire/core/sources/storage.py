@@ -297,6 +297,12 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
     return Listing(files, len(files) == 1 and files[0].path == resolved.path, folders)
 
 
+def is_special(path: str) -> bool:
+    """Whether a local path is a pipe, a device or a socket, or links to one. To read it may never end."""
+    info = _status(path)
+    return info is not None and not stat.S_ISREG(info.st_mode) and not stat.S_ISDIR(info.st_mode)
+
+
 @contextmanager
 def of_option(name: str) -> Iterator[None]:
     """Name the option in an error about the path that it has."""
@@ -516,6 +522,8 @@ class OpenFile:
         """size of the readable part after decompression [bytes]"""
 
     def _raw(self) -> Any:
+        if not self.file.root and is_special(self.file.path):
+            raise FileNotFoundError(printable(f"{self.file.name} is no regular file: remove it"))
         system, inner = filesystem(self.file.root, self.file.path, self.file.query)
         try:
             opened = system.open_input_file(inner)
