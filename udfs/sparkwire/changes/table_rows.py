@@ -106,7 +106,9 @@ def change_batch(
         for new, old in zip(after.column.flatten(), old_row.flatten(), strict=True)
     ]
     key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
-    lost = _without_members(source_after, source_before, has_after, _key_lists(list(types), key_names, plan))
+    are_unknown = said.missing is not None and bool(said.missing.all())  # then members without a value are unavailable
+    own_keys = [] if are_unknown else _key_lists(list(types), key_names, plan)
+    lost = _without_members(source_after, source_before, has_after, own_keys)
     if said.record_keys is not None:
         columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
