@@ -209,3 +209,13 @@ def test_numbers_that_json_does_not_have() -> None:
     for read in (jsons, by_fastavro):
         assert read("double", [nan, infinite]) == ["NaN", "-Infinity"]
         assert read("float", [b"\0\0\x80\x7f"]) == ["Infinity"]
+
+
+@pytest.mark.parametrize(("logical", "size"), [("duration", 12), ("uuid", 16)])
+def test_a_fixed_value_in_a_record_that_is_null(logical: str, size: int) -> None:
+    fixed = {"type": "fixed", "name": "f", "size": size, "logicalType": logical}
+    inner = {"type": "record", "name": "i", "fields": [{"name": "d", "type": fixed}]}
+    schema = {"type": "record", "name": "r", "fields": [{"name": "u", "type": ["null", inner]}]}
+    null, value = jsons(schema, [b"\0", b"\2" + bytes(size)])
+    assert null == {"u": None}
+    assert set(value["u"]) <= {"d", "i", "r.i"}

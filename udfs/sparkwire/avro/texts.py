@@ -47,7 +47,8 @@ def text_column(schema: Schema, values: pa.Array) -> pa.Array:
     if schema.logical == "decimal" and schema.scale <= _PLAIN_SCALE:
         return values.cast(pa.string())
     spell = _spelling(schema)
-    return pa.array([None if value is None else spell(value) for value in values.to_pylist()], pa.string())
+    nothing = (None, b"")  # a field of a record that is NULL has no bytes, though the field is not NULL
+    return pa.array([None if value in nothing else spell(value) for value in values.to_pylist()], pa.string())
 
 
 def _spelling(schema: Schema) -> Callable[[Any], str]:
