@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from sparkwire.avro import Registry, payloads, targets, to_python, typed_rows
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schema_source import SchemaSource
-from sparkwire.avro.schemas import Schemas, schemas_of
+from sparkwire.avro.schemas import Schemas, _files, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed
 from sparkwire.datahub.tuple_rows import row_schema
@@ -443,3 +444,9 @@ def test_a_folder_of_several_types_points_to_rows_by_type() -> None:
     ):
         typed_rows.check_one_type(schemas, A)
     typed_rows.check_one_type(schemas_of([A, record(name="A")]), A)
+
+
+def test_a_pipe_in_a_folder_of_schemas_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "2.avsc")
+    (tmp_path / "1.avsc").write_text('"long"')
+    assert len(_files(tmp_path)) == 1

@@ -478,3 +478,10 @@ def test_links_are_not_followed(tmp_path: Path, at: str) -> None:
     with pytest.raises(ValueError, match=r"is a symbolic link|is corrupt|does not exist, although"):
         jobs.recover(str(top))
     assert files_of(victim) == before
+
+
+def test_a_pipe_instead_of_a_file_is_an_error(tmp_path: Path) -> None:
+    """To read it would never end."""
+    os.mkfifo(tmp_path / "job.json")
+    with pytest.raises(FileNotFoundError, match=r"job\.json is no regular file: remove it"):
+        Folder(str(tmp_path)).read("job.json")

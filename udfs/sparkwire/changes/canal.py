@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import ROWS, TEXT, Fields, System
+from sparkwire.core.column import text_or_null
 from sparkwire.json.mysql_types import of_declaration, of_sql
 from sparkwire.json.types import Type
 
@@ -57,9 +58,7 @@ def _positions(fields: Fields) -> pa.Array:
     """The sequence of MariaDB's domain, or the number of MySQL's server."""
     parts = pc.extract_regex(fields.texts("transaction"), _GTID)
     log, number = (
-        pc.coalesce(
-            *(pc.if_else(pc.equal(part, ""), None, part) for part in (pc.struct_field(parts, n) for n in names))
-        )
+        pc.coalesce(*(text_or_null(pc.struct_field(parts, name)) for name in names))
         for names in (("domain", "server"), ("sequence", "number"))
     )
     return pa.StructArray.from_arrays([log, number.cast(pa.int64())], fields=list(POSITION), mask=number.is_null())

@@ -15,7 +15,7 @@ from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
-from sparkwire.core.column import bools_of, from_codes, lists, primitive, to_codes
+from sparkwire.core.column import bools_of, from_codes, lists, primitive, text_or_null, to_codes
 from sparkwire.core.table_names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
@@ -74,7 +74,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         row_errors,
         fields.times[0].take(taken),
         fields.names[2].take(taken),
-        _text_or_null(fields.texts("transaction").take(taken)),
+        text_or_null(fields.texts("transaction").take(taken)),
         keys,
         _versions(fields, expanded.messages),
         places=primitive(expanded.places.astype(np.int32)),
@@ -237,7 +237,3 @@ def _missing(system: System, plan: ReadPlan, rows: int) -> Bools | None:
     if not system.missing_is_unknown or plan.absent_nulls:
         return None
     return np.ones(rows, np.bool_)
-
-
-def _text_or_null(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, ""), None, texts)

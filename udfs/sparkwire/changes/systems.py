@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import Binary, binary_of, bools_of, micros
+from sparkwire.core.column import Binary, binary_of, bools_of, micros, text_or_null
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
 from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
@@ -121,7 +121,7 @@ class Fields:
         if not self.system.table_has_schema:
             return database, schema, table
         parts = pc.extract_regex(table, _FULL_NAME)
-        outer, middle, name = (_text_or_null(pc.struct_field(parts, one)) for one in NAMES)
+        outer, middle, name = (text_or_null(pc.struct_field(parts, one)) for one in NAMES)
         return pc.coalesce(database, outer), pc.coalesce(schema, middle), name
 
     @cached_property
@@ -165,10 +165,6 @@ class Fields:
     def lacks(self, role: str) -> Bools:
         lacks: Bools = self.value(role).kinds == ABSENT
         return lacks
-
-
-def _text_or_null(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 @lru_cache(64)

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_type_hints
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP
@@ -206,6 +207,11 @@ def strings(texts: Sequence[str]) -> pa.Array:
     data = [text.encode() for text in texts]
     offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(data))])
+
+
+def text_or_null(texts: pa.Array) -> pa.Array:
+    """STRING: the texts, NULL for an empty one."""
+    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = None) -> pa.Array:

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct
+from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct, text_or_null
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
@@ -311,7 +311,7 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     own = pc.coalesce(own, number("lsn"))
     file = pc.extract_regex(texts["file"], _NUMBERED)
     is_file = pc.not_equal(texts["file"], "").fill_null(False)  # TiCDC writes an empty one
-    log = pc.if_else(is_file, pc.coalesce(_text_or_null(pc.struct_field(file, "name")), texts["file"]), None)
+    log = pc.if_else(is_file, pc.coalesce(text_or_null(pc.struct_field(file, "name")), texts["file"]), None)
     lsns = [_sortable(texts[name]) for name in ("commit_lsn", "change_lsn")]
     lsn = pc.binary_join_element_wise(lsns[0], pc.coalesce(lsns[1], ""), "/")
     is_scn = pc.or_(texts["scn"].is_valid(), texts["commit_scn"].is_valid())
@@ -334,10 +334,6 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
 def _sortable(lsn: pa.Array) -> pa.Array:
     """LSNs as texts that sort like them. SQL Server's have a fixed width, Informix's are decimal numbers."""
     return pc.if_else(pc.match_substring_regex(lsn, "^[0-9]+$"), pc.utf8_lpad(lsn, 20, "0"), lsn)
-
-
-def _text_or_null(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 def _int_or_null(texts: pa.Array) -> pa.Array:

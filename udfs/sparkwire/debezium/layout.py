@@ -55,7 +55,7 @@ _NOTICES: Final = (
 )
 """fields of messages about transactions and schemas"""
 TIMES: Final = ("ts_ms", "ts_us", "ts_ns")
-"""fields that notices have in newer versions only"""
+"""fields that notices may have, which depends on the version"""
 TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections")
 HEARTBEAT_FIELDS: Final = ("ts_ms",)
 SCHEMA_FIELDS: Final = ("source", "databaseName", "ddl")

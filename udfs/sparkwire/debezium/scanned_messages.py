@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.core.builders import Shared
-from sparkwire.core.column import Binary, binary_of, bools_of, to_codes
+from sparkwire.core.column import Binary, binary_of, bools_of, text_or_null, to_codes
 from sparkwire.debezium.layout import (
     CASSANDRA,
     CLOUD,
@@ -54,8 +54,6 @@ _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
 _PEEKED, _PEEKED_SCHEMA = 1024, 64  # [bytes] in which a message shows its form
-
-
 _NAMES: Final = (
     ("source.db", "source.keyspace", "source.database_id", "source.database_name"),
     ("source.schema", "source.schema_name"),
@@ -179,7 +177,7 @@ class Messages:
     @cached_property
     def names(self) -> Names:
         """The names in ``source``, or in added fields. An empty text is no name."""
-        return Names(*(_text_or_null(values.texts(self._first_of(fields))) for fields in _NAMES))
+        return Names(*(text_or_null(values.texts(self._first_of(fields))) for fields in _NAMES))
 
     def _first_of(self, fields: tuple[str, ...]) -> Values:
         first = self.value(fields[0])
@@ -462,10 +460,6 @@ class Messages:
         """Each embedded schema as JSON."""
         texts: list[str] = values.objects(self.slot("schema").at(self.schemas.rows)).to_pylist()
         return texts
-
-
-def _text_or_null(texts: pa.Array) -> pa.Array:
-    return pc.if_else(pc.equal(texts, ""), None, texts)
 
 
 messages_of = Shared(Messages)

@@ -99,9 +99,8 @@ class BoundedClient:
     def _note(self, event: str, info: dict[str, Any]) -> None:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._streams.add(info["return_value"])
-        if (
-            event.endswith(".started") and "closed" not in event
-        ):  # a step that closes must not fail: nobody sees its error
+        # A step that closes must not fail, because nobody sees its error.
+        if event.endswith(".started") and "closed" not in event:
             _REQUEST.check()
 
     def _disconnect(self) -> None:

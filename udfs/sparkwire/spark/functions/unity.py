@@ -57,11 +57,12 @@ def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_V
     Raises
     ------
     ValueError
-        if ``schema`` does not have two parts, or has characters that are not printable, or the version is none.
+        if ``schema`` does not have two parts, or has characters that are not printable, or if
+        ``environment_version`` is not a number.
     """
     if not _SCHEMA.fullmatch(schema) or printable(schema) != schema:
         raise ValueError(f"publish takes schema as 'catalog.schema', got {schema!r}")
-    if not environment_version.isalnum():
+    if not (environment_version.isascii() and environment_version.isdigit()):
         raise ValueError(printable(f"publish takes environment_version as a number, got {environment_version!r}"))
     environment = {"dependencies": json.dumps([wheel]), "environment_version": environment_version}
     over = {name: struct for struct in FUNCTIONS.values() for name in _fields(struct)}
