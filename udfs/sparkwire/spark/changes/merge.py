@@ -25,7 +25,7 @@ from sparkwire.changes.api import MergeResult
 from sparkwire.changes.columns import ERROR
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_clauses import CONFLICT, Clauses
+from sparkwire.spark.changes.merge_clauses import CONFLICT, UNCLEAR, Clauses
 from sparkwire.spark.changes.merge_directory import DirectoryTarget, merged_directory
 from sparkwire.spark.changes.merge_history import with_history
 from sparkwire.spark.changes.merge_names import TableName, target_of
@@ -141,7 +141,12 @@ class Merge(NamedTuple):
             # Where each changed row is one of a key in the batch, the others are late.
             counts_changed = target.tells_changed and not clauses.is_exact
             lateness = None if counts_changed else spark.sql(query).collect()[0]
-            changed = target.run(spark, relation, clauses.statement(view))
+            try:
+                changed = target.run(spark, relation, clauses.statement(view))
+            except Exception as error:  # PySpark has no class for the exceptions of tasks
+                if UNCLEAR not in str(error):
+                    raise
+                changed = target.run(spark, relation, replace(clauses, explains=True).statement(view))
             if changed and clauses.is_exact and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
             if lateness is None and changed == 0:

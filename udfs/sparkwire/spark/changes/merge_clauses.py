@@ -3,6 +3,9 @@
 A row counts if its order is greater than that of the table's row, and than that of the last TRUNCATE. Orders that cannot be
 compared are an error of the statement, so nothing is written. The statement itself reads the last TRUNCATE, in the version of
 the table that it changes.
+
+All rows run the code of the statement. The JVM does not compile a method of more than 8,000 bytes, and runs it several times
+slower. So whatever depends on the source alone is a column of the source, and the sentences of errors are in a second statement.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from sparkwire.spark.frames import quoted
 CONFLICT: Final = "the table has changed since this merge has read it"
 """the error of a statement whose rows were computed from rows that the table no longer has"""
 _CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
+UNCLEAR: Final = "rows have no common order"
+"""the error of a statement at rows whose orders cannot be compared. With `Clauses.explains`, it is a sentence about these rows"""
 _IS_LOST: Final = "(s.is_forgotten OR s.read_at IS NOT NULL)"
 """whether a row that matches none was computed from one"""
 _MAP: Final = "CAST(map() AS MAP<STRING, STRING>)"
@@ -51,6 +56,8 @@ class Clauses:
     """`DIGEST` of the target when rows were computed from it"""
     has_read: bool = False
     """whether rows were computed from the target"""
+    explains: bool = False
+    """whether errors have sentences, which is much code"""
 
     @property
     def order(self) -> DataType:
@@ -73,6 +80,11 @@ class Clauses:
         """The last TRUNCATE of the batch."""
         place = literal(self.facts.truncated, place_type(self.order))
         return Place(f"({place}).at", f"({place}).topic")
+
+    @property
+    def known(self) -> str:
+        """Whether the source has values of the key."""
+        return "s.known" if self.facts.unknown else "TRUE"
 
     @property
     def truncate_order(self) -> str:
@@ -125,13 +137,18 @@ class Clauses:
             now += f", (SELECT {DIGEST} FROM {remembered('{target}')}) AS digest"
             before = "NULL" if self.digest is None else str(self.digest)
             check = f" WHERE CASE WHEN digest <=> CAST({before} AS BIGINT) THEN TRUE ELSE {_CHANGED} END"
-        exists = "live"
+        own, last = Place("at", "topic"), Place("truncated.at", "truncated.topic")
+        are_apart, exists = self.places.are_apart(own, last), "live"
         if self.facts.truncated is not None:
-            own, last_one = Place("at", "topic"), Place("truncated.at", "truncated.topic")
-            is_late = f"truncated IS NOT NULL AND NOT {self.places.are_apart(own, last_one)} AND at <= truncated.at"
+            is_late = f"truncated IS NOT NULL AND NOT {are_apart} AND at <= truncated.at"
             ends = self._ends(own, self.of_truncate, key_text(self.table.keys, self.table.key_names()))
             exists = f"CASE WHEN NOT live OR {is_late} THEN FALSE ELSE NOT {ends} END"
-        return f"SELECT *, {exists} AS exists_after FROM (SELECT *, {now} FROM {view}){check}"
+        return (
+            f"SELECT * {'' if self.explains else 'EXCEPT (truncated)'}, {self._is_superseded()} AS is_superseded, "
+            f"CASE WHEN truncated IS NULL OR {are_apart} THEN TRUE ELSE at > truncated.at END AS is_after, "
+            f"exists_after AND truncated IS NOT NULL AND {are_apart} AS is_unclear "
+            f"FROM (SELECT *, {exists} AS exists_after FROM (SELECT *, {now} FROM {view}){check})"
+        )
 
     def _condition(self) -> str:
         facts, parts = self.facts, []
@@ -154,19 +171,19 @@ class Clauses:
         """Whether a row of the source changes the table's row."""
         own, other = self.of_table, self.of_source
         newer = self._is_newer("s.exists_after")
-        apart = self.places.error(own, other, f"concat('the changes of ', {self._key('s')})")
+        apart = self._error(own, other, f"concat('the changes of ', {self._key('s')})")
         counts = f"s.at <=> s.read_at OR {self._after()}"
         read = f"WHEN s.is_read THEN CASE WHEN {own.at} <=> s.read_at THEN {counts} ELSE {_CHANGED} END"
         return (
-            f"CASE {read if self.has_read else ''} WHEN {self._is_superseded()} THEN FALSE "
+            f"CASE {read if self.has_read else ''} WHEN s.is_superseded THEN FALSE "
             f"WHEN {self.places.are_apart(own, other)} THEN {apart} "
             f"WHEN {newer} THEN {self._after()} ELSE FALSE END"
         )
 
     def _is_superseded(self) -> str:
         """Whether a TRUNCATE of a later epoch ends a row of the source."""
-        orders = ["s.truncated.at", *([self.truncate_order] if self.truncate_order else [])]
-        own = epoch_of("s.at", self.order)
+        orders = ["truncated.at", *([self.truncate_order] if self.truncate_order else [])]
+        own = epoch_of("at", self.order)
         return " OR ".join(f"coalesce({own} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
 
     def _is_newer(self, lives: str) -> str:
@@ -180,20 +197,20 @@ class Clauses:
 
     def _after(self) -> str:
         """Whether a row of the source is later than the stored TRUNCATE."""
-        own, last = self.of_source, Place("s.truncated.at", "s.truncated.topic")
-        error = self.places.error(own, last, f"concat('TRUNCATE and the changes of ', {self._key('s')})")
-        return (
-            f"CASE WHEN s.truncated IS NULL THEN TRUE WHEN {self.places.are_apart(own, last)} "
-            f"THEN CASE WHEN s.exists_after THEN {error} ELSE TRUE END ELSE {own.at} > {last.at} END"
-        )
+        last = Place("s.truncated.at", "s.truncated.topic")
+        error = self._error(self.of_source, last, f"concat('TRUNCATE and the changes of ', {self._key('s')})")
+        return f"CASE WHEN s.is_unclear THEN {error} ELSE s.is_after END"
 
     def _ends_table(self) -> str:
         return self._ends(self.of_table, self.of_truncate, self._key("t"))
 
     def _ends(self, place: Place, truncate: Place, key: str) -> str:
         """Whether a TRUNCATE ends a row."""
-        error = self.places.error(place, truncate, f"concat('TRUNCATE and the changes of the key ', {key})")
+        error = self._error(place, truncate, f"concat('TRUNCATE and the changes of the key ', {key})")
         return f"CASE WHEN {self.places.are_apart(place, truncate)} THEN {error} ELSE {place.at} <= {truncate.at} END"
+
+    def _error(self, one: Place, other: Place, what: str) -> str:
+        return self.places.error(one, other, what) if self.explains else f"raise_error({sql_string(UNCLEAR)})"
 
     def _key(self, row: str) -> str:
         names = self.table.key_names() if row == "s" else map(quoted, self.table.keys)
@@ -229,7 +246,7 @@ class Clauses:
     def _is_own(self, name: str) -> str:
         """Whether the source has the value of a column."""
         kept = f" AND NOT coalesce(array_contains(s.kept, {sql_string(name)}), FALSE)" if self.facts.kept else ""
-        return f"s.known{kept}"
+        return f"{self.known}{kept}"
 
     def _unexpected(self) -> str:
         own = "s.unexpected"
@@ -238,7 +255,7 @@ class Clauses:
             of_table = f"map_filter(t.{UNEXPECTED}, (name, text) -> array_contains(s.kept, name) AND NOT {_BEGINS})"
             both = f"map_concat(coalesce({of_source}, {_MAP}), coalesce({of_table}, {_MAP}))"
             own = f"CASE WHEN s.kept IS NULL THEN s.unexpected WHEN size({both}) > 0 THEN {both} END"
-        return f"CASE WHEN s.known THEN {own} ELSE t.{UNEXPECTED} END"
+        return f"CASE WHEN {self.known} THEN {own} ELSE t.{UNEXPECTED} END"
 
     def _memory(self) -> str:
         """What the row remembers: the values for which it still waits, see `sparkwire.changes.merge_memory`."""
@@ -248,4 +265,4 @@ class Clauses:
             f"'arrival', t.{MEMORY}.arrival, 'waits', {waits})"
         )
         read = "WHEN s.is_read THEN s.memory " if self.has_read else ""
-        return f"CASE {read}WHEN NOT s.known THEN t.{MEMORY}{still if self.facts.kept else ' ELSE NULL'} END"
+        return f"CASE {read}WHEN NOT {self.known} THEN t.{MEMORY}{still if self.facts.kept else ' ELSE NULL'} END"

@@ -133,6 +133,8 @@ class BatchFacts(NamedTuple):
     """number of rows that lack values, see `last_rows`"""
     kept: int
     """number of rows that keep values of the table"""
+    unknown: int
+    """number of rows without values"""
     truncated: Any
     """the last TRUNCATE, see `place_type`"""
     null_keys: int
@@ -153,6 +155,7 @@ class BatchFacts(NamedTuple):
             "keys": "count_if(memory.entry IS NULL)",
             "lacking": "count_if(lacks)",
             "kept": "count_if(coalesce(size(kept), 0) > 0)",
+            "unknown": "count_if(NOT known)",
             "truncated": _text("max(CASE WHEN memory.entry IS NOT NULL THEN struct(at, topic) END)", place_type(order)),
             "null_keys": f"count_if(memory.entry IS NULL AND ({null}))",
             "bounds": f"array({', '.join(bounds)})",
