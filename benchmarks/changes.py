@@ -11,7 +11,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from benchmarks.changes_merge import STEPS
+from benchmarks.changes_merge import ROUNDS, STEPS, keys_of
 from benchmarks.debezium import COLUMNS, IN_SQL, by_hand, messages
 from benchmarks.report import Row, no_slower, table
 from benchmarks.sql import discarded, local_spark
@@ -28,7 +28,7 @@ def rows() -> list[Row]:
     """The claims about change tables."""
     with local_spark() as spark, tempfile.TemporaryDirectory() as folder:
         result = [*message_rows(spark, folder), *current_rows(spark, folder)]
-    return [*result, *merge_rows()]
+    return [*result, *(row for changes in ROUNDS for row in merge_rows(changes))]
 
 
 def message_rows(spark: SparkSession, folder: str) -> list[Row]:
@@ -77,15 +77,17 @@ def current_rows(spark: SparkSession, folder: str) -> list[Row]:
     return [no_slower(work, times[ours], peer, times[peer], 1.5) for peer in peers]
 
 
-def merge_rows() -> list[Row]:
+def merge_rows(changes: int) -> list[Row]:
     """Into a table of Delta, by a process whose Spark has it."""
-    [said] = [line for line in run_python(DELTA, "-m", "benchmarks.changes_merge").splitlines() if line[:1] == "{"]
+    printed = run_python(DELTA, "-m", "benchmarks.changes_merge", str(changes))
+    [said] = [line for line in printed.splitlines() if line[:1] == "{"]
     times = {name: Timing(tuple(samples)) for name, samples in json.loads(said).items()}
-    work = "100,000 changes into a table of Delta with 250,000 rows"
+    work = f"{changes:,} changes into a table of Delta with {keys_of(changes):,} rows"
     peers = "a MERGE by hand that keeps deletes", "one that forgets them"
     result = [no_slower(work, times["ours"], peer, times[peer], 1.2) for peer in peers]
     # What of ours takes how long, as a part of the MERGE by hand.
-    return result + [no_slower(f"of it: {step}", times[step], peers[0], times[peers[0]], 1) for *_, step in STEPS]
+    steps = {f"of {changes:,} changes: {step}": times[step] for *_, step in STEPS}
+    return result + [no_slower(step, taken, peers[0], times[peers[0]], 1) for step, taken in steps.items()]
 
 
 def main() -> None:

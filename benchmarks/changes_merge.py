@@ -1,13 +1,15 @@
 """Merge of changes into a table of Delta, beside the MERGE that one writes by hand; prints the seconds of each as JSON.
 
-python -m benchmarks.changes_merge
+python -m benchmarks.changes_merge 100000
 
-It needs a Spark with Delta: `benchmarks.changes` starts it in one.
+The argument is the number of changes in a batch; the table has 2.5 times as many keys. It needs a Spark with Delta:
+`benchmarks.changes` starts it in one.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,7 +23,8 @@ from benchmarks.timing import interleave
 from sparkwire.spark.changes import merge, merge_table
 from tests.integration.merge_table import DELTA
 
-CHANGES, KEYS, ROUNDS = 100_000, 250_000, 5
+ROUNDS = {100_000: 5, 1_000_000: 3}
+"""sizes of batches, and how often each is timed"""
 NEWEST = "SELECT id, newest.* FROM (SELECT id, max_by(row, _order_) AS newest FROM batch GROUP BY id)"
 FORGETS = f"""
     MERGE INTO forgets t USING ({NEWEST}) s ON t.id = s.id
@@ -48,27 +51,32 @@ STEPS = (
 """functions of ours, and what they do"""
 
 
-def batch(spark: SparkSession, first: int, count: int) -> DataFrame:
+def keys_of(changes: int) -> int:
+    """The number of keys in the table."""
+    return changes * 5 // 2
+
+
+def batch(spark: SparkSession, first: int, count: int, keys: int) -> DataFrame:
     """Changes from an order on, of keys all over the table."""
     return spark.range(first, first + count).selectExpr(
-        f"CASE WHEN id < {KEYS} THEN 'INSERT' WHEN id % 50 = 0 THEN 'DELETE' ELSE 'UPDATE' END AS _op_",
+        f"CASE WHEN id < {keys} THEN 'INSERT' WHEN id % 50 = 0 THEN 'DELETE' ELSE 'UPDATE' END AS _op_",
         "named_struct('epoch', 0, 'partition', 0, 'offset', id) AS _order_",
         "timestamp_micros(1714557600000000 + id) AS _time_",
         "'public.orders' AS _table_",
-        f"id * 7919 % {KEYS} AS id",
+        f"id * 7919 % {keys} AS id",
         "concat('customer ', id) AS name",
         "id % 9973 / 100D AS amount",
     )
 
 
-def batches(spark: SparkSession, run: Callable[[DataFrame], object]) -> Callable[[], object]:
+def batches(spark: SparkSession, changes: int, run: Callable[[DataFrame], object]) -> Callable[[], object]:
     """Each call merges the batch after the last one."""
-    place = KEYS
+    place = keys = keys_of(changes)
 
     def next_one() -> None:
         nonlocal place
-        run(batch(spark, place, CHANGES))
-        place += CHANGES
+        run(batch(spark, place, changes, keys))
+        place += changes
 
     return next_one
 
@@ -106,28 +114,30 @@ class Steps:
         return timed
 
 
-def main() -> None:
+def main(changes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", folder)
         settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
         for name, value in (DELTA | settings).items():
             builder = builder.config(name, value)
         spark = builder.getOrCreate()
-        first = batch(spark, 0, KEYS)
+        first = batch(spark, 0, keys_of(changes), keys_of(changes))
         sparkwire.merge(first, "ours", "id")
         for name in ("forgets", "keeps"):
             first.drop("_op_", "_table_").withColumn("_deleted_", F.lit(False)).writeTo(name).using("delta").create()
         steps = Steps()
         contenders = {
-            "ours": batches(spark, steps.merge),
-            "a MERGE by hand that keeps deletes": batches(spark, run(spark, KEEPS)),
-            "one that forgets them": batches(spark, run(spark, FORGETS)),
+            "ours": batches(spark, changes, steps.merge),
+            "a MERGE by hand that keeps deletes": batches(spark, changes, run(spark, KEEPS)),
+            "one that forgets them": batches(spark, changes, run(spark, FORGETS)),
         }
-        times = {name: timing.samples for name, timing in interleave(contenders, rounds=ROUNDS, warm=1).items()}
+        times = {
+            name: timing.samples for name, timing in interleave(contenders, rounds=ROUNDS[changes], warm=1).items()
+        }
         timed = steps.merges[2::2]  # the first, and one before each that counts, are not
         print(json.dumps(times | {step: [merge[step] for merge in timed] for *_, step in STEPS}))
         spark.stop()
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))
