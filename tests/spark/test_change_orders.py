@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyspark.sql.functions as F
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.changes.api import MergeResult
 from tests.support.system_messages import envelope
 
 RECORDS = "topic STRING, partition INT, offset BIGINT, value STRING"
@@ -55,6 +57,34 @@ def test_positions_in_the_source_are_comparable_in_all_topics(spark: SparkSessio
         sparkwire.current(sparkwire.changes(df, **OPTIONS)).collect()
     [row] = sparkwire.current(sparkwire.changes(df, **OPTIONS, order="source")).collect()
     assert row["name"] == "birch"
+
+
+def bootstrap(ts: int, name: str, row_id: int = 1) -> dict[str, Any]:
+    data = {"id": row_id, "name": name}
+    return {"database": "d", "table": "customers", "type": "bootstrap-insert", "ts": ts, "data": data}
+
+
+BY_SOURCE: dict[str, Any] = OPTIONS | {"format": "maxwell", "order": "source"}
+"""By source, a snapshot's row has no position: so the time decides between two snapshots, such as one that repairs a table."""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_snapshots_the_later_one_counts(spark: SparkSession, first: int) -> None:
+    both = [bootstrap(1714557600, "ash"), bootstrap(1714557700, "birch")]
+    df = records(spark, ("a", 0, 1, both[first]), ("a", 1, 1, both[1 - first]))
+    assert [row["name"] for row in sparkwire.current(sparkwire.changes(df, **BY_SOURCE)).collect()] == ["birch"]
+
+
+def test_a_later_snapshot_is_merged(spark: SparkSession, tmp_path: Path) -> None:
+    def merged(ts: int, name: str) -> tuple[MergeResult, list[str]]:
+        changes = sparkwire.changes(records(spark, ("a", 0, ts, bootstrap(ts, name))), **BY_SOURCE)
+        result = sparkwire.merge(changes, tmp_path / "customers")
+        return result, [row["name"] for row in sparkwire.merged(spark, tmp_path / "customers").collect()]
+
+    assert merged(1714557600, "ash") == (MergeResult(1, 1, 0, 0), ["ash"])
+    assert merged(1714557700, "birch") == (MergeResult(1, 1, 0, 0), ["birch"])
+    assert merged(1714557700, "birch") == (MergeResult(1, 0, 1, 0), ["birch"])
+    assert merged(1714557600, "ash") == (MergeResult(1, 0, 1, 0), ["birch"])
 
 
 def test_a_batch_without_names_of_tables(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:

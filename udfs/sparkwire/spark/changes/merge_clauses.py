@@ -188,7 +188,8 @@ class Clauses:
 
     def _is_newer(self, lives: str) -> str:
         own, other = self.of_table.at, self.of_source.at
-        return f"{own} IS NULL OR {other} > {own} OR {other} = {own} AND {lives} AND t.{DELETED}"
+        later = self.places.later_snapshot(other, "s.time", f"t.{TIME}")
+        return f"{own} IS NULL OR {other} > {own} OR {other} = {own} AND ({lives} AND t.{DELETED} OR {later})"
 
     def _is_inserted(self) -> str:
         if not self.has_read:

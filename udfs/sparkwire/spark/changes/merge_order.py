@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from sparkwire.base.sqltype import raised
-from sparkwire.spark.changes.order_columns import epoch_of, incomparable, incomparable_error, sentence
+from sparkwire.spark.changes.order_columns import epoch_of, incomparable, incomparable_error, is_before_all, sentence
 
 NO_TOPIC = "CAST(NULL AS STRING)"
 
@@ -43,6 +43,10 @@ class Places(NamedTuple):
             return error
         topics = sentence("topic", one.topic, other.topic, epoch_of(one.at, self.order), what)
         return f"CASE WHEN {self._topics_differ(one, other)} THEN {raised(topics)} ELSE {error} END"
+
+    def later_snapshot(self, at: str, time: str, other: str) -> str:
+        """Whether a row of a snapshot without a position is later than another one with its order, by their times."""
+        return f"({is_before_all(at, self.order) or 'FALSE'} AND {time} > {other})"
 
     def _topics_differ(self, one: Place, other: Place) -> str:
         epochs = (epoch_of(place.at, self.order) for place in (one, other))

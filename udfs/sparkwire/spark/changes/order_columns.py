@@ -33,7 +33,7 @@ def incomparable(a: str, b: str, order: DataType) -> str:
     conditions = [differ]
     if EPOCH in _names(order):
         conditions.append(f"{a}.{EPOCH} <=> {b}.{EPOCH}")
-    conditions += [f"NOT {first}" for at in (a, b) if (first := _is_before_all(at, order))]
+    conditions += [f"NOT {first}" for at in (a, b) if (first := is_before_all(at, order))]
     return f"({a} IS NOT NULL AND {b} IS NOT NULL AND {' AND '.join(conditions)})"
 
 
@@ -75,7 +75,7 @@ def _names(order: DataType) -> list[str]:
     return order.names if isinstance(order, StructType) else []
 
 
-def _is_before_all(at: str, order: DataType) -> str:
+def is_before_all(at: str, order: DataType) -> str:
     """Whether an order is that of a snapshot's row without a position. It is before all orders of its epoch, in every log."""
     nulls = [f"{at}.{quoted(name)} IS NULL" for name in _place_in_log(order)]
     return f"({' AND '.join(nulls)})" if nulls else ""
@@ -127,9 +127,16 @@ class OrderColumns(NamedTuple):
 
     @property
     def sequence(self) -> list[str]:
-        """The columns that sort rows of a key. Comparable orders are adjacent."""
+        """The columns that sort rows of a key. Comparable orders are adjacent. Rows of snapshots sort by time."""
         first = [*([self.epoch] if self.epoch else []), *self.separate.values()]
-        return [*first, *(name for name in self.names if name not in first), "rank"]
+        later = [name for name in self.names if name not in first]
+        return [*first, *later, *([f"CASE WHEN {self._before_all} THEN `time` END"] if self._before_all else []), "rank"]
+
+    @property
+    def _before_all(self) -> str:
+        """`is_before_all` for the columns; "" if an order of the type always has a position."""
+        columns = (f"at_{_names(self.type).index(place)}" for place in _place_in_log(self.type))
+        return " AND ".join(f"{column} IS NULL" for column in columns)
 
     def firsts(self, over: str) -> list[str]:
         """Columns for `differs`: the epoch and separate parts of the first row, which has the greatest epoch."""
@@ -172,9 +179,7 @@ class OrderColumns(NamedTuple):
         name = self.separate[part]
         if part != LOG:
             return f"NOT {name} <=> first_{name}"
-        columns = (f"at_{_names(self.type).index(place)}" for place in _place_in_log(self.type))
-        before_all = " AND ".join(f"{column} IS NULL" for column in columns)
-        return f"(first_{name} IS NOT NULL AND NOT {name} <=> first_{name} AND NOT ({before_all}))"
+        return f"(first_{name} IS NOT NULL AND NOT {name} <=> first_{name} AND NOT ({self._before_all}))"
 
 
 def key_text(keys: Sequence[str], names: Sequence[str]) -> str:
