@@ -24,7 +24,7 @@ from sparkwire.spark.changes import merge, merge_table
 from tests.integration.merge_table import DELTA
 
 ROUNDS = {100_000: 5, 1_000_000: 3}
-"""sizes of batches, and how often each is timed"""
+"""sizes of batches, and the rounds of each"""
 NEWEST = "SELECT id, newest.* FROM (SELECT id, max_by(row, _order_) AS newest FROM batch GROUP BY id)"
 FORGETS = f"""
     MERGE INTO forgets t USING ({NEWEST}) s ON t.id = s.id

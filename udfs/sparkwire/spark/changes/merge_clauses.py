@@ -5,7 +5,7 @@ compared are an error of the statement, so nothing is written. The statement its
 the table that it changes.
 
 All rows run the code of the statement. The JVM does not compile a method of more than 8,000 bytes, and runs it several times
-slower. So whatever depends on the source alone is a column of the source, and the sentences of errors are in a second statement.
+slower. So whatever depends on the source alone is a column of the source, and only a second statement names rows in its errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONFLICT: Final = "the table has changed since this merge has read it"
 """the error of a statement whose rows were computed from rows that the table no longer has"""
 _CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
 UNCLEAR: Final = "rows have no common order"
-"""the error of a statement at rows whose orders cannot be compared. With `Clauses.explains`, it is a sentence about these rows"""
+"""the error of a statement at rows whose orders are not comparable. With `Clauses.explains`, it names them"""
 _IS_LOST: Final = "(s.is_forgotten OR s.read_at IS NOT NULL)"
 """whether a row that matches none was computed from one"""
 _MAP: Final = "CAST(map() AS MAP<STRING, STRING>)"
@@ -57,7 +57,7 @@ class Clauses:
     has_read: bool = False
     """whether rows were computed from the target"""
     explains: bool = False
-    """whether errors have sentences, which is much code"""
+    """whether errors name the rows, which is much code"""
 
     @property
     def order(self) -> DataType:
