@@ -16,6 +16,7 @@ from kafka.record import MemoryRecords
 
 import sparkwire
 from sparkwire.__main__ import main
+from sparkwire.catalogue import file_tables
 from sparkwire.kernels.cache import COMPILING
 from tests.support import ROOT
 
@@ -162,6 +163,29 @@ def test_dump_reads_batches_and_json_messages(capsys: pytest.CaptureFixture[str]
     assert len(batches) == len(sparkwire.read(SAMPLES / "kafka" / "orders.log", rows="batches").read_all())
     head, *changes = dumped(capsys, str(SAMPLES / "datahub" / "messages.jsonl"))
     assert changes[0].startswith("INSERT")
+
+
+def test_dump_reads_lines_in_blocks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = SAMPLES / "datahub" / "messages.jsonl"
+    whole = dumped(capsys, str(lines), "--json")
+    assert len(whole) == len(lines.read_bytes().splitlines()) > 1
+    for size in (1, 7, 1000):
+        monkeypatch.setattr(file_tables, "_BLOCK", size)
+        assert dumped(capsys, str(lines), "--json") == whole
+
+
+def test_dump_takes_no_file_of_any_size_into_memory(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / f"{0:020}.index"
+    with index.open("wb") as file:
+        file.truncate(8 << 30)
+    assert "has 8,589,934,592 bytes, and kafka_offset_index reads files of up to" in rejected(capsys, str(index))
+    monkeypatch.setattr(file_tables, "_BLOCK", 16)
+    monkeypatch.setattr(file_tables, "_LARGEST", 40)
+    lines = tmp_path / "lines.json"
+    lines.write_bytes(b'{"a": "' + b"-" * 100)
+    assert "lines.json has a line of more than 40 bytes: is it JSON lines?" in rejected(capsys, str(lines))
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".jsonl"])

@@ -6,7 +6,9 @@ the other files of a broker (indexes, producer snapshots, leader epochs) and JSO
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -38,6 +40,10 @@ _SNIFFED: Final = 4096
 _MOST_FILES: Final = 100
 """number of files of a directory that are opened to find its format"""
 _NEWEST_MAGIC: Final = 2
+_LARGEST: Final = 1 << 28
+"""the largest file that is read in full, and the longest line [bytes]"""
+_BLOCK: Final = 1 << 26
+"""size of the lines that are in memory at a time [bytes]"""
 
 
 class FileTable(NamedTuple):
@@ -156,6 +162,13 @@ def table_of(path: str, options: Mapping[str, Any], format: str | None = None) -
 
 def _whole_file(file: File, function: str) -> FileTable:
     with OpenFile(file) as source:
+        if source.size > _LARGEST:
+            raise ValueError(
+                printable(
+                    f"{file.name} has {source.size:,} bytes, and {function} reads files of up to {_LARGEST:,}: those of a "
+                    "broker are smaller"
+                )
+            )
         data = bytes(source.read(0, source.size))
     arguments = [pa.array([data], pa.binary())]
     if len(FUNCTIONS[function].arguments) > 1:
@@ -174,16 +187,41 @@ def _json_lines(file: File) -> FileTable | None:
     """Messages of a capture system, one on each line; None if the file has none."""
     if not _head(file).lstrip().startswith(b"{"):
         return None
+    blocks = _blocks_of_lines(file)
+    first = next(blocks)
+    name, decode = _decoder_of(first)
+    tables = map(pa.RecordBatch.from_struct_array, map(decode, chain([first], blocks)))
+    table = next(tables)
+    return FileTable(name, table.schema, chain([table], tables))
+
+
+def _blocks_of_lines(file: File) -> Iterator[pa.Array]:
+    """The lines of a file that is not empty, some at a time."""
     with OpenFile(file) as source:
-        lines = pa.array(bytes(source.read(0, source.size)).splitlines(), pa.binary())
+        begun, at = b"", 0
+        while at < source.size:
+            data = begun + bytes(source.read(at, min(_BLOCK, source.size - at)))
+            at += _BLOCK
+            end = data.rfind(b"\n") + 1 if at < source.size else len(data)
+            begun = data[end:]
+            if len(begun) > _LARGEST:
+                raise ValueError(
+                    printable(f"{file.name} has a line of more than {_LARGEST:,} bytes: is it JSON lines?")
+                )
+            if end:
+                yield pa.array(data[:end].splitlines(), pa.binary())
+
+
+def _decoder_of(lines: pa.Array) -> tuple[str, Callable[[pa.Array], pa.StructArray]]:
+    """The name of the system that wrote most of the lines, and the function that reads them."""
     # A flattened Debezium message may be any JSON object, so DataHub comes first.
-    of_datahub = FUNCTIONS["datahub_change"].decode(lines)
-    if 2 * of_datahub.field("error").null_count >= len(lines):
-        return _spread("datahub_change", of_datahub)
+    datahub = FUNCTIONS["datahub_change"].decode
+    if 2 * datahub(lines).field("error").null_count >= len(lines):
+        return "datahub_change", datahub
     system = system_of(lines)
     if system is not None:
-        return _spread(system.name, message_rows(lines, system))
-    return _spread("debezium_change", FUNCTIONS["debezium_change"].decode(lines))
+        return system.name, partial(message_rows, system=system)
+    return "debezium_change", FUNCTIONS["debezium_change"].decode
 
 
 def _spread(function: str, rows: pa.StructArray) -> FileTable:

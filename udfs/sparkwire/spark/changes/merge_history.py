@@ -129,7 +129,9 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     by_key = f"PARTITION BY {keys} ORDER BY {', '.join(table.order.sequence)}"
     now = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     before = f"({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    of_table = f"max(CASE WHEN is_stored THEN struct(at, topic, NOT live AS is_dead, `time`) END) OVER (PARTITION BY {keys})"
+    of_table = (
+        f"max(CASE WHEN is_stored THEN struct(at, topic, NOT live AS is_dead, `time`) END) OVER (PARTITION BY {keys})"
+    )
     newest = f"max({table.order.epoch or 'CAST(NULL AS INT)'}) OVER (PARTITION BY {keys})"
     is_over = f"coalesce(last(CASE WHEN live THEN FALSE WHEN ends THEN TRUE END, TRUE) OVER {before}, FALSE)"
     starts = "live AND (begins OR arrives IS NOT NULL OR is_over) OR waits_for IS NOT NULL"

@@ -130,7 +130,12 @@ class OrderColumns(NamedTuple):
         """The columns that sort rows of a key. Comparable orders are adjacent. Rows of snapshots sort by time."""
         first = [*([self.epoch] if self.epoch else []), *self.separate.values()]
         later = [name for name in self.names if name not in first]
-        return [*first, *later, *([f"CASE WHEN {self._before_all} THEN `time` END"] if self._before_all else []), "rank"]
+        return [
+            *first,
+            *later,
+            *([f"CASE WHEN {self._before_all} THEN `time` END"] if self._before_all else []),
+            "rank",
+        ]
 
     @property
     def _before_all(self) -> str:
