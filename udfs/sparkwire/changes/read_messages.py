@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIELD, OK, UNKNOWN_OPCODE, WRONG_FORMAT
 from sparkwire.changes import foreign
-from sparkwire.changes.columns import DELETE, TRUNCATE, UPDATE
+from sparkwire.changes.columns import DELETE, INSERT, READ, TRUNCATE, UPDATE
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
@@ -63,7 +63,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     taken = primitive(expanded.messages)
     row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
     before, after, is_partial = _images(expanded, row_ops, system)
-    row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages])
+    row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages], row_ops, system)
     nothing = pa.nulls(len(expanded.messages), pa.list_(pa.string()))
     keys = key_lists(fields, records, expanded.messages, plan.columns) if plan.keys is None else nothing
     return TableRows(
@@ -99,11 +99,13 @@ def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
 
 
 def _has_odd_images(fields: Fields) -> Bools:
-    """Messages of a system with arrays of rows that have something else instead of an array."""
+    """Messages of a system with arrays of rows that have something else instead of an array, or arrays of two lengths."""
     if not fields.system.in_arrays:
         return np.zeros(fields.source.rows, np.bool_)
-    kinds = [fields.value(role).kinds for role in ("after", "before")]
-    odd: Bools = np.logical_or.reduce([(kind > NULL) & (kind != ARRAY) for kind in kinds])
+    after, before = (fields.value(role) for role in ("after", "before"))
+    odd: Bools = np.logical_or.reduce([(each.kinds > NULL) & (each.kinds != ARRAY) for each in (after, before)])
+    are_both = np.logical_and.reduce([(each.kinds == ARRAY) & (each.counts > 0) for each in (after, before)])
+    odd |= are_both & (after.counts != before.counts)
     return odd
 
 
@@ -153,7 +155,7 @@ def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, 
     """The old and the new row, and the old rows that have only the changed members."""
     is_delete = bools_of(pc.equal(ops, DELETE).fill_null(False))
     before, after = objects_only(expanded.before), objects_only(expanded.after)
-    of_delete = is_delete & (before.kinds != OBJECT)
+    of_delete = is_delete & ((before.kinds != OBJECT) | (before.counts == 0))
     whole = before.unless(of_delete, after)
     is_partial = None
     if system.before_is_partial:
@@ -161,9 +163,13 @@ def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, 
     return whole, after.only(~is_delete), is_partial
 
 
-def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools) -> pa.Array:
+def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools, ops: pa.Array, system: System) -> pa.Array:
+    """The errors of messages, and of rows without an image, or with one that their operation does not have."""
     kinds = expanded.after.kinds, expanded.before.kinds
     odd = np.logical_or.reduce([(kind > NULL) & (kind != OBJECT) for kind in kinds])
+    has_both = np.logical_and.reduce([kind == OBJECT for kind in kinds])
+    alone = (INSERT, READ, DELETE) if system.before_is_partial else (INSERT, READ)
+    odd |= has_both & bools_of(pc.is_in(ops, pa.array(alone)))
     absent = np.logical_and.reduce([kind <= NULL for kind in kinds])
     codes = np.where(changes_rows, np.where(absent, MISSING_FIELD, np.where(odd, BAD_FIELD, OK)), OK)
     return pc.coalesce(errors, from_codes(codes.astype(np.int8), ERRORS))

@@ -7,13 +7,14 @@ depend on the order of the messages, on their times or on the size of batches.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
 from sparkwire.changes.debezium import wrong_messages
@@ -32,6 +33,10 @@ from sparkwire.json import values
 from sparkwire.json.types import Type, widest
 from sparkwire.kernels import Bools, Ints
 
+_ALIKE: Final = {"BINARY", "JSON"}
+"""types whose values look like those of other types"""
+_TIMES: Final = {"TIMESTAMP", "TIMESTAMP_NTZ"}
+"""types whose values look alike"""
 _TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS = "table", "columns", "keys", "topic", "advice", "nameless"
 
 
@@ -60,8 +65,10 @@ class Survey(NamedTuple):
             [(name, value)] = json.loads(fact).items()
             seen[name].append(value)
         topics = _topics(seen[_TOPIC], table)
-        texts = [json.dumps(columns) for topic, columns in seen[_COLUMNS] if topics.get(topic, OWN) == OWN]
-        keys = {tuple(names) for topic, names in seen[_KEYS] if topics.get(topic, OWN) == OWN}
+        texts = [
+            json.dumps(columns) for topic, columns in seen[_COLUMNS] if topic is None or topics.get(topic, OWN) == OWN
+        ]
+        keys = {tuple(names) for topic, names in seen[_KEYS] if topic is None or topics.get(topic, OWN) == OWN}
         return cls(
             sorted({table_name(*parts) for parts in seen[_TABLE]}),
             _columns(texts, format),
@@ -81,7 +88,22 @@ def _columns(texts: list[str], format: str) -> dict[str, str]:
     for version in versions:
         for name, type in version.items():
             types.setdefault(name, []).append(type)
+    if SYSTEMS[format].declared_types is None:
+        _check_forms(types)
     return {name: _combined(own, format) for name, own in types.items()}
+
+
+def _check_forms(types: Mapping[str, Collection[str]]) -> None:
+    """Raise ValueError if a column had two types whose values look alike: a row does not say which one it has."""
+    for name, own in types.items():
+        different = sorted(set(own))
+        if len(different) > 1 and (_ALIKE & set(own) or set(own) >= _TIMES):
+            raise ValueError(
+                printable(
+                    f"the messages declare the column {name} as {different[0]} and as {different[1]}, and its values do not say "
+                    "which they are: pass columns, and read the messages before and after that statement separately"
+                )
+            )
 
 
 def _combined(types: list[str], format: str) -> str:
@@ -104,8 +126,7 @@ def _topics(facts: list[tuple[str, bool | None]], table: Table | None) -> dict[s
     seen: dict[str, set[bool | None]] = {}
     for topic, is_own in facts:
         seen.setdefault(topic, set()).add(is_own)
-    nameless = [topic for topic, kinds in seen.items() if kinds == {None}]
-    named = [topic for topic in nameless if _is_named(topic, table)]
+    named = _named([topic for topic, kinds in seen.items() if kinds == {None}], table)
     verdicts = {}
     for topic, kinds in seen.items():
         answers = kinds - {None}
@@ -118,9 +139,15 @@ def _topics(facts: list[tuple[str, bool | None]], table: Table | None) -> dict[s
     return verdicts
 
 
-def _is_named(topic: str, table: Table) -> bool:
-    *_, last = topic.split(".")
-    return last == topic_name(table.name)
+def _named(topics: Sequence[str], table: Table) -> list[str]:
+    """The topics that have the table's name. If none has its schema or database, too, several ones may be of several tables."""
+    wanted = [topic_name(name) for name in (table.name, table.schema, table.database) if name is not None]
+    parts = {topic: topic.split(".")[::-1] for topic in topics}
+    for length in range(len(wanted), 0, -1):
+        named = [topic for topic, own in parts.items() if own[:length] == wanted[:length]]
+        if named:
+            return named if length == len(wanted) > 1 or len(named) == 1 else []
+    return []
 
 
 # ---------------------------------------------------------------- facts of a batch
@@ -131,6 +158,8 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
     system = SYSTEMS[format]
     fields = Fields(system, records.values)
     known = fields.recognized & fields.documents.intact
+    if system.left_out is not None:
+        known &= ~system.left_out(fields)
     own = known if table is None else known & of_table(fields, table)
     named = bools_of(fields.names[2].is_valid())
     facts = [*_table_facts(fields.names, _telling(known, own, named, table)), *_nameless_facts(known & ~named)]
@@ -171,17 +200,20 @@ def survey_debezium(
     facts = [*_table_facts((*outer_names(scan, declared), names), _telling(is_row, own, named, table))]
     facts += _nameless_facts(is_row & ~named)
     if table is not None:
-        facts += _topic_facts(records.topics, is_row, own, named)
-        facts += _debezium_facts(messages, keys, records, own)
+        has_key = np.zeros(len(is_row), np.bool_) if keys is None else bools_of(keys.column.is_valid())
+        dead = (~bools_of(messages.column.is_valid()) | scan.tombstones) & has_key
+        facts += _topic_facts(records.topics, is_row | dead, own, named & ~dead)
+        facts += _debezium_facts(messages, keys, own & named, None)
+        facts += _debezium_facts(messages, keys, own & ~named, records.topics)
     return facts + _advice_facts(messages.column, wrong, "debezium")
 
 
 def _debezium_facts(
-    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, own: Bools
+    messages: MessageSide, keys: MessageSide | None, own: Bools, of_topics: pa.Array | None
 ) -> Iterator[str]:
-    """The columns and key names in rows of the table, by topic."""
+    """The columns and key names in rows of the table, by topic. Without topics, the rows name the table."""
     rows = np.flatnonzero(own)
-    topics = None if records.topics is None else records.topics.take(primitive(rows)).cast(pa.string()).fill_null("")
+    topics = None if of_topics is None else of_topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     versions = messages.declared.versions
     codes = primitive(versions.codes[rows].astype(np.int32))
     for topic, code in _distinct_pairs(topics, codes):
@@ -196,13 +228,12 @@ def _debezium_facts(
 
 
 def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bools) -> Iterator[str]:
-    if topics is None:
-        return
+    """Whose rows each topic has. Records without topics are of the topic ""."""
     rows = np.flatnonzero(is_row)
     kinds = np.where(~named[rows], 2, own[rows].astype(np.int8))
-    for topic, kind in _distinct_pairs(topics.take(primitive(rows)).cast(pa.string()), primitive(kinds)):
-        if topic is not None:
-            yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
+    of_rows = None if topics is None else topics.take(primitive(rows)).cast(pa.string()).fill_null("")
+    for topic, kind in _distinct_pairs(of_rows, primitive(kinds), ""):
+        yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
 
 
 def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Ints:
@@ -231,10 +262,10 @@ def _advice_facts(column: pa.Array, chosen: Bools, format: str) -> list[str]:
     return [_fact(_ADVICE, reason) for reason in sorted({reason for reason in found if reason is not None})]
 
 
-def _distinct_pairs(one: pa.Array | None, other: pa.Array) -> Iterator[tuple[Any, Any]]:
-    """The different pairs of items; without ``one``, its items are empty texts."""
+def _distinct_pairs(one: pa.Array | None, other: pa.Array, otherwise: str | None = None) -> Iterator[tuple[Any, Any]]:
+    """The different pairs of items; without ``one``, its items are ``otherwise``."""
     if one is None:
-        return (("", item) for item in pc.unique(other).to_pylist())
+        return ((otherwise, item) for item in pc.unique(other).to_pylist())
     pairs = pa.table([one, other], names=["one", "other"]).group_by(["one", "other"]).aggregate([])
     return zip(pairs["one"].to_pylist(), pairs["other"].to_pylist(), strict=True)
 

@@ -73,7 +73,10 @@ class System(NamedTuple):
     declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
     """the columns that messages declare, if rows do not: a name and a type of each"""
     names_in_key: Callable[[pa.Array], pa.Array] | None = None
-    """the names of the key columns in the keys of records, as ARRAY<STRING>, in lower case; for messages that do not name them"""
+    """The names of the key columns in the keys of records, as ARRAY<STRING>, for messages that do not name them.
+
+    A name that no column has stands for the column whose name in lower case it is.
+    """
     table_has_schema: bool = False
     """whether ``table`` also names the schema: ``schema.table``, or ``database.schema.table``"""
     left_out: Callable[[Fields], Bools] | None = None
@@ -134,7 +137,8 @@ class Fields:
         numbers, known = values.integers(time)
         most = _LAST // _PER_UNIT[unit]
         known &= (numbers >= -most) & (numbers <= most)
-        return micros(numbers * _PER_UNIT[unit], known), (time.kinds > NULL) & (time.kinds != INTEGER)
+        times = micros(numbers * _PER_UNIT[unit], known)
+        return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
 
     @property
     def has_odd_names(self) -> Bools:

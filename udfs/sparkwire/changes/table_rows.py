@@ -34,7 +34,7 @@ from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
 
-_ZERO_DATE: Final = "0000-00-00"
+_ZERO_DATE: Final = r"^0000-00-00( 00:00:00(\.0+)?)?$"
 
 
 class TableRows(NamedTuple):
@@ -113,6 +113,7 @@ def change_batch(
         columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
+    odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
     position = said.positions if plan.by_source else None
     ordered, placed = orders(
         schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places
@@ -126,8 +127,11 @@ def change_batch(
             (source_after.is_empty | (source_before.is_empty & ~has_after)) & ~is_truncate & (not plan.absent_nulls),
             MISSING_FIELD,
         ),
-        (_odd_keys(unexpected, list(types), unavailable, key_names, plan, rows), BAD_FIELD),
+        (_in_keys(odd_texts, list(types), key_names, plan), BAD_FIELD),
+        (_in_keys(unavailable, list(types), key_names, plan), MISSING_FIELD if are_unknown else BAD_FIELD),
         (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
+        (_of_nothing(columns, is_delete), MISSING_FIELD),
+        (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
     )
@@ -249,28 +253,42 @@ def _keyless(columns: Sequence[pa.Array], names: Sequence[str], key_names: pa.Ar
     return keyless
 
 
-def _odd_keys(
-    unexpected: Sequence[MapEntries],
-    names: Sequence[str],
-    unavailable: Bools,
-    key_names: pa.Array,
-    plan: ReadPlan,
-    rows: int,
-) -> Bools:
-    """Rows with a key column whose value is unavailable or does not fit. A zero date of MySQL is NULL in a key, too."""
-    odd = unavailable.copy()
+def _doubtful_keys(keys: TypedImages | None, chosen: Bools, names: Sequence[str], plan: ReadPlan) -> Bools:
+    """The chosen old rows with a key column that is not in the record's key: connectors fill it with zeros."""
+    if keys is None or plan.keys is None or plan.whole_before or not chosen.any():
+        return np.zeros(len(chosen), np.bool_)
+    places = [names.index(name) for name in plan.keys if name in names]
+    return chosen & bools_of(keys.column.is_valid()) & keys.unavailable[:, places].any(axis=1)
+
+
+def _of_nothing(columns: Sequence[pa.Array], chosen: Bools) -> Bools:
+    """The chosen rows without any value, not even one of a key."""
+    if not chosen.any():
+        return chosen
+    without: Bools = np.logical_and.reduce([~bools_of(column.is_valid()) for column in columns])
+    return chosen & without
+
+
+def _odd_texts(unexpected: Sequence[MapEntries], names: Sequence[str], rows: int) -> Bools:
+    """Rows by columns: where the new or the old row has a value that does not fit. MySQL's zero date is NULL in a key, too."""
+    odd = np.zeros((rows, len(names)), np.bool_)
     for entry in unexpected:
-        is_zero = bools_of(pc.starts_with(entry.texts, _ZERO_DATE).fill_null(False))
+        is_zero = bools_of(pc.match_substring_regex(entry.texts, _ZERO_DATE).fill_null(False))
         encoded = entry.names.dictionary_encode()
         place = np.array(
             [names.index(name) if name in names else -1 for name in encoded.dictionary.to_pylist()], np.int64
         )
         columns = np.where(is_zero, -1, place[np.asarray(encoded.indices)])
         odd[entry.rows[columns >= 0], columns[columns >= 0]] = True
-    result = np.zeros(rows, np.bool_)
+    return odd
+
+
+def _in_keys(faults: Bools, names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> Bools:
+    """The rows with one of these faults in a key column."""
+    result = np.zeros(len(key_names), np.bool_)
     for places, chosen in _key_lists(names, key_names, plan):
         if places:
-            result |= chosen & odd[:, places].any(axis=1)
+            result |= chosen & faults[:, places].any(axis=1)
     return result
 
 

@@ -421,8 +421,8 @@ def fit(column: pa.Array, type: pa.DataType) -> pa.Array:
         return column
     if pa.types.is_list(column.type) and pa.types.is_list(type):
         return _fit_lists(column, type)
-    if pa.types.is_string(column.type) and pa.types.is_decimal(type):
-        return decimals_of(column, type)
+    if pa.types.is_decimal(type) and (pa.types.is_string(column.type) or pa.types.is_floating(column.type)):
+        return decimals_of(column.cast(pa.string()), type)
     if not _may_become(column.type, type):
         return pa.nulls(len(column), type)
     result = _cast(column, type)
@@ -449,8 +449,14 @@ def _fit_lists(column: pa.Array, type: pa.DataType) -> pa.Array:
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
     """The values as another type; NULL if Arrow cannot convert one."""
+    if pa.types.is_boolean(column.type) and pa.types.is_decimal(type):
+        column = column.cast(pa.int64())
     if pa.types.is_integer(column.type) and pa.types.is_decimal(type):
         column = column.cast(pa.decimal128(DIGITS, 0))
+    if pa.types.is_decimal(column.type) and pa.types.is_floating(type):
+        column = column.cast(pa.string())  # Arrow's cast of a decimal may not give the nearest number
+    if pa.types.is_decimal(column.type) and pa.types.is_boolean(type):
+        column = column.cast(pa.string()).cast(pa.float64())
     with suppress(pa.ArrowInvalid):
         return column.cast(type, safe=pa.types.is_decimal(type))  # an unsafe cast ignores the precision of a decimal
     distinct = column.dictionary_encode()

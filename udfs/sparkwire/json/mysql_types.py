@@ -14,6 +14,7 @@
     geometry                       STRING                   WKT; of Canal BINARY, four bytes of SRID and WKB
 
 A date with a zero year, month or day, such as ``0000-00-00``, is NULL and unexpected.
+Canal takes the texts of ``text(1000)``, ``long`` and ``varchar(70000)`` for bytes, too, and writes a character for each.
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 
 _DECLARED: Final = re.compile(r"\s*(\w+(?: precision)?)\s*(?:\(([^)]*)\))?\s*(.*)", re.DOTALL)
-_MEMBER: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_QUOTED: Final = r"\s*'(?:[^']|'')*'\s*"
+_LISTED: Final = re.compile(rf"\s*\w+\s*\(({_QUOTED}(?:,{_QUOTED})*)\)", re.DOTALL)
+_MEMBER: Final = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
+"""Canal doubles a quote in a declaration; a backslash is a character like any other"""
+_TEXTS: Final = ("text", "tinytext", "mediumtext", "longtext")
+_LONG_TEXTS: Final = ("long", "clob", "long varchar")
+_LONGEST_VARCHAR: Final = 65535
 _INTEGERS: Final = {
     "tinyint": 0,
     "boolean": 0,
@@ -90,6 +97,8 @@ _SQL: Final = {
     "json": "json",
 }
 KNOWN: Final = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
+_OF_TEXTS: Final = ("binary", "binary_latin1")
+"""types whose values are texts only"""
 _MASK: Final = re.compile("[0-9]{1,20}")
 _WIDTH: Final = re.compile("[0-9]{1,4}")
 _DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
@@ -119,13 +128,20 @@ def of_declaration(text: str) -> Type:
     if name in _DECIMALS:
         return _decimal(inside)
     if name in ("enum", "set"):
-        members = [re.sub(r"''|\\(.)", lambda m: m[1] or "'", member) for member in _MEMBER.findall(text)]
+        listed = _LISTED.match(text)
+        members = [] if listed is None else [member.replace("''", "'") for member in _MEMBER.findall(listed[1])]
         return Type("text", name, names=tuple(members))
     if name in _BINARIES:
         return Type("text", "binary_latin1")
-    if name == "json":
+    if name == "json" or _is_read_as_bytes(name, inside):
         return Type("text", "json_latin1")
     return Type("text", _OTHERS.get(name, "string"))
+
+
+def _is_read_as_bytes(name: str, inside: str) -> bool:
+    """Whether Canal takes a text for bytes, because its declaration is none of the four names that Canal knows."""
+    is_long_varchar = name == "varchar" and inside.isdecimal() and int(inside[:9]) > _LONGEST_VARCHAR
+    return name in _LONG_TEXTS or (name in _TEXTS and inside != "") or is_long_varchar
 
 
 def _decimal(inside: str) -> Type:
@@ -170,6 +186,8 @@ def read_texts(items: Values, type: Type) -> pa.Array:
         return _arrays(items)
     if type.logical == "json":
         return pc.if_else(pa.array(items.kinds > NULL), values.canonical_texts(items), None)
+    if type.logical in _OF_TEXTS:
+        items = items.only((items.kinds == STRING) | (items.kinds == ESCAPED))
     return _READERS[type.logical](values.texts(items), type)
 
 
@@ -276,9 +294,14 @@ def _arrays(items: Values) -> pa.Array:
     """ARRAY<STRING> from arrays of texts, or from texts with commas."""
     listed = values.items(items)
     members = values.texts(listed.together())
-    named = bools_of(pc.not_equal(members, "").fill_null(True))  # a bootstrap of Maxwell writes an empty set as [""]
+    counts = np.diff(listed.firsts)
+    is_alone = np.repeat(counts == 1, counts)  # a bootstrap of Maxwell writes an empty set as [""]
+    named = ~(is_alone & bools_of(pc.equal(members, "").fill_null(False)))
     firsts = np.concatenate(([0], np.cumsum(named)))[listed.firsts].astype(np.int32)
-    from_arrays = lists(firsts, members.filter(primitive(named, type=pa.bool_())), items.kinds == ARRAY)
+    is_text = np.isin(listed.together().kinds, (STRING, ESCAPED))
+    others = np.concatenate(([0], np.cumsum(~is_text)))[listed.firsts]
+    has_texts = (items.kinds == ARRAY) & (others[1:] == others[:-1])
+    from_arrays = lists(firsts, members.filter(primitive(named, type=pa.bool_())), has_texts)
     texts = _without_numbers(values.texts(items.only((items.kinds == STRING) | (items.kinds == ESCAPED))))
     return pc.if_else(primitive(items.kinds == ARRAY, type=pa.bool_()), from_arrays, split_members(texts))
 

@@ -63,6 +63,10 @@ class Added(NamedTuple):
 Unavailable = Callable[[Values, Type], Bools]
 
 
+_OTHER_THAN_TEXT: Final = {"binary", "binary_latin1", "json", "json_latin1", "enum", "set", "boolean"}
+"""types of MySQL whose text in a message is another than the value's"""
+
+
 class Wire(NamedTuple):
     """A column of wire values."""
 
@@ -145,6 +149,8 @@ def _column(
 
 def _same_on_the_wire(declared: Type, requested: Type) -> bool:
     """Whether the requested type is the wire type, without the message's semantic type. Then the value stays unconverted."""
+    if declared.kind == requested.kind == "text":
+        return requested.logical == "string" and declared.logical not in _OTHER_THAN_TEXT
     return not requested.logical and not requested.inner and declared.kind == requested.kind
 
 
