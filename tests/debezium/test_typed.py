@@ -356,8 +356,8 @@ def test_keys() -> None:
     ("source", "position"),
     [
         ({"sequence": '["5","7"]', "lsn": 7}, (None, None, 5, 7, None)),
-        ({"sequence": '[null,"7"]', "lsn": 7}, (None, None, 0, 7, None)),
-        ({"lsn": 7}, (None, None, 0, 7, None)),
+        ({"sequence": '[null,"7"]', "lsn": 7}, (None, None, 7, 7, None)),
+        ({"lsn": 7}, (None, None, 7, 7, None)),
         ({"file": "mysql-bin.000012", "pos": 4, "row": 2}, ("mysql-bin", None, 12, 4, 2)),
         ({"file": "odd", "pos": 4, "row": 0}, ("odd", None, None, 4, 0)),
         (

@@ -169,6 +169,7 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "one value, table with one key column": tombstone(1, rows(DELETE)),
         "one value, table with two key columns": tombstone(1, error("MISSING_FIELD"), keys=("id", "name")),
         "text that is not JSON": tombstone(b"Struct{id=1}", error("MISSING_FIELD")),
+        "number in a registry's frame": tombstone(m.JSON_SCHEMA_FRAME + b"1", error("MISSING_FIELD")),
         "object without the key's columns": tombstone({"name": "amber"}, error("MISSING_FIELD")),
         "object without one of the key's columns": tombstone(
             {"name": "amber"}, error("MISSING_FIELD"), keys=("id", "name")

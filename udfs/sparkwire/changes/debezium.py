@@ -30,23 +30,32 @@ from sparkwire.debezium.cells import without_cells
 from sparkwire.debezium.change_rows import MessageSide, position_of_source, row_texts, times_of
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
+    DDL,
+    HEARTBEAT,
     MESSAGE,
     MONGODB,
     OPERATION_NAMES,
+    OPERATIONS,
+    TRANSACTION,
     TRANSACTION_FIELDS,
     WITHOUT_ROWS,
     is_added,
 )
 from sparkwire.debezium.layout import DELETE as DELETE_CODE
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import name_parts, names_of, of_table, topic_name
 from sparkwire.json import values
 from sparkwire.json.grammar import ESCAPED, OBJECT, STRING
+from sparkwire.json.images import Images
 from sparkwire.json.typed_images import Added
 from sparkwire.json.types import Type
 from sparkwire.kernels import Bools, Ints
 
 _OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
+_OF_ENVELOPE: Final = {"op", "ts_ms", "ts_us", "ts_ns", "before", "after", "source"}
+_OPS: Final = pa.array([operation.op for operation in OPERATIONS], pa.string())
+_DISSOLVED: Final = "^(before|after|source)[._]"
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
 """PostgreSQL's id of a transaction; the part after the colon differs in each message"""
 
@@ -56,14 +65,16 @@ def read_debezium(
 ) -> TableRows:
     """The rows of the table, from values and keys that are JSON or converted to it."""
     scan, record_keys = messages.scan, None if keys is None else RecordKeys(keys, types, plan.keys)
+    scan.read_as_rows(_rows_like_notices(messages, keys, types))
     is_null = ~bools_of(messages.column.is_valid())
     dead = is_null | scan.tombstones
     has_key = np.ones(len(dead), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     wrong = wrong_messages(messages, types)
     own, unknown = _owned(messages, keys, records, plan, dead)
     own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
-    notices = _notices(messages, keys, types) & ~wrong
+    notices = np.isin(scan.operations, (MESSAGE, DDL, HEARTBEAT, TRANSACTION)) & ~wrong
     odd = (scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)) & ~wrong
+    odd |= _flat_envelopes(scan, types) & ~wrong
     rows = np.flatnonzero((own | unknown | wrong | odd) & ~(notices & ~odd) & ~(dead & ~has_key))
     taken, is_dead = primitive(rows), dead[rows]
     operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
@@ -121,19 +132,33 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     return wrong
 
 
-def _notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str, Type]) -> Bools:
-    """Messages about something else than rows, unless all their fields are columns of the table."""
+def _rows_like_notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str, Type]) -> Bools:
+    """Messages with the fields of a notice, all of which are columns of the table."""
     scan = messages.scan
-    notices = scan.about_schemas | (scan.operations == MESSAGE)
-    if not set(TRANSACTION_FIELDS) <= set(types):
-        notices |= scan.about_transactions
-    beats = scan.heartbeats
-    if "ts_ms" in types and beats.any():
-        of_server = np.zeros(len(beats), np.bool_)
+    found = np.zeros(scan.source.rows, np.bool_)
+    if set(TRANSACTION_FIELDS) <= set(types):
+        found |= scan.about_transactions
+    if "ts_ms" in types and scan.heartbeats.any():
+        of_server = np.zeros(len(found), np.bool_)
         if keys is not None:
             of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), '"serverName"').fill_null(False))
-        beats = beats & of_server
-    found: Bools = notices | beats
+        found |= scan.heartbeats & ~of_server
+    return found
+
+
+def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:
+    """Envelopes that Flatten has dissolved, if a field of an envelope is a column of the table, too."""
+    found = np.zeros(scan.source.rows, np.bool_)
+    if not types.keys() & _OF_ENVELOPE:
+        return found
+    has_op = bools_of(pc.is_in(values.texts(scan.slot("op")), _OPS))
+    rows = np.flatnonzero(scan.flattened & has_op & scan.documents.intact)
+    if len(rows):
+        images = Images(scan.roots_at(rows))
+        of_source = bools_of(pc.match_substring_regex(images.names, _DISSOLVED).fill_null(False))
+        of_source &= ~bools_of(pc.is_in(images.names, pa.array(list(types), pa.string())))
+        sums = np.concatenate(([0], np.cumsum(of_source)))
+        found[rows] = sums[images.listed.firsts[1:]] > sums[images.listed.firsts[:-1]]
     return found
 
 
@@ -150,30 +175,36 @@ def _owned(
     messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, dead: Bools
 ) -> tuple[Bools, Bools]:
     """Messages of the table, and messages that may be of it: no name identifies their table."""
-    scan, table = messages.scan, plan.table
-    own = of_table(scan, messages.declared, table) & ~np.isin(scan.operations, WITHOUT_ROWS)
-    nameless = own & ~bools_of(names_of(scan, messages.declared).is_valid()) & scan.documents.intact
-    asked = np.flatnonzero(dead | nameless)
-    unknown = np.zeros(len(dead), np.bool_)
+    scan, table, declared = messages.scan, plan.table, messages.declared
+    is_row = ~np.isin(scan.operations, WITHOUT_ROWS)
+    own, is_named = of_table(scan, declared, table) & is_row, bools_of(names_of(scan, declared).is_valid())
+    nameless = own & ~is_named & scan.documents.intact
+    asked, unknown = np.flatnonzero(dead | nameless), np.zeros(len(dead), np.bool_)
     if len(asked):
-        verdict = _verdicts(keys, records, plan, asked)
+        has_others = bool((is_named & is_row & ~own & scan.documents.intact).any())
+        verdict = _verdicts(keys, records, plan, asked, has_others)
         own[asked], unknown[asked] = verdict == OWN, (verdict != OWN) & (verdict != OTHER)
     return own, unknown
 
 
-def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints) -> np.ndarray:
-    """Whether messages that do not name their table are of it: OWN, OTHER, or an empty text if unknown."""
+def _verdicts(
+    keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, has_others: bool
+) -> np.ndarray:
+    """Whether messages that do not name their table are of it: OWN, OTHER, or another text if unknown.
+
+    ``has_others``: whether other messages name another table.
+    """
     verdicts = np.full(len(rows), OWN if plan.only_table else "", "<U5")
     if keys is not None:
         names = keys.declared.names.take(primitive(rows))
         verdicts = _judged(verdicts, names, plan.table)
     if records.topics is None:
-        return np.where(verdicts == "", OWN, verdicts)
-    topics = records.topics.take(primitive(rows)).cast(pa.string())
+        return np.where(verdicts == "", (plan.topics or {}).get("", "" if has_others else OWN), verdicts)
+    topics = records.topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     known = plan.topics or {}
     encoded = topics.dictionary_encode()
-    of_topic = np.array([*(known.get(topic, "") for topic in encoded.dictionary.to_pylist()), ""], "<U7")
-    given = of_topic[np.asarray(encoded.indices.fill_null(len(of_topic) - 1))]
+    of_topic = np.array([known.get(topic, "") for topic in encoded.dictionary.to_pylist()], "<U7")
+    given = of_topic[np.asarray(encoded.indices)]
     verdicts = np.where((given == OWN) | (given == OTHER), given, verdicts)
     if plan.topics is None:
         verdicts = _judged(verdicts, pc.binary_join_element_wise(topics, "Key", "."), plan.table)
@@ -182,11 +213,13 @@ def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan,
 
 def _judged(verdicts: np.ndarray, names: pa.Array, table: Table) -> np.ndarray:
     """The verdicts; one that is empty becomes OWN if a schema or topic has the name of the table. Another name proves nothing."""
-    name, outer, _ = name_parts(names)
+    name, outer, far = name_parts(names)
     same = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
     inside = table.schema or table.database
     if inside is not None:
         same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
+    if table.schema is not None and table.database is not None:
+        same &= bools_of(pc.equal(far, topic_name(table.database)).fill_null(True))
     return np.where((verdicts == "") & same, OWN, verdicts)
 
 

@@ -22,6 +22,8 @@ from sparkwire.json.values import Values
 from sparkwire.kernels import Ints
 
 _HEADER: Final = 5  # [bytes] of Confluent's wire format
+_BEGINS: Final = (b"{", b'"')
+"""with what JSON begins that Avro does not write"""
 
 
 class RecordKeys:
@@ -91,9 +93,8 @@ def _with_objects(side: MessageSide, name: str) -> MessageSide:
 
 def _as_object(value: bytes, name: str) -> bytes:
     """The key as an object; unchanged if it is not one JSON value. Its number keeps all digits."""
-    has_header = value[:1] == b"\0" and any(
-        value[1:_HEADER]
-    )  # the id of a schema is not 0; a small BIGINT begins with zeros
+    # The id of a schema is not 0; a small BIGINT begins with zeros. A number after the id may be one of Avro.
+    has_header = value[:1] == b"\0" and any(value[1:_HEADER]) and value[_HEADER : _HEADER + 1] in _BEGINS
     try:
         key = parsed_json(value[_HEADER:] if has_header else value, _Number)
     except ValueError:  # the text of another converter

@@ -65,6 +65,7 @@ What else ``sparkwire.changes`` does with messages:
 
 - a key is an object, or one value if the table has one key column; each with its schema or without;
 - a tombstone names no table. It is of the table if all rows of its topic are, whatever the name of the topic;
+- columns beside the Kafka key have fillers in an old row. If the key needs one, a DELETE is an error without ``before="full"``;
 - rows of Cassandra have {value, deletion_ts, set} in place of a value; a column that is not set is unavailable;
 - a document of MongoDB is not a row: ``WRONG_FORMAT``. The functions read its envelope;
 - Avro needs ``schemas``. A message's bytes become the JSON that ``JsonConverter`` would write, and the same scan reads it.

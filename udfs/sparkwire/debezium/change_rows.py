@@ -76,6 +76,8 @@ _SEQUENCE: Final = r'^\[(?:null|"(?P<before>[0-9]{1,18})"), ?(?:null|"(?P<own>[0
 """PostgreSQL's pair of LSNs: the end of the previous commit, and the change"""
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
 """PostgreSQL's id of a transaction; the part after the colon differs in each message"""
+_RECORD: Final = r"0x[0-9a-fA-F]+\.(?P<block>[0-9a-fA-F]{1,8})\.(?P<byte>[0-9a-fA-F]{1,4})\b"
+"""Oracle's ``rs_id``, such as `` 0x000012.00000345.0010 ``: the number of the log, the block in it and the byte"""
 _EVENT_TIME: Final = next(column.accessor for column in FIELDS if column.name == "event_time")
 
 
@@ -318,17 +320,37 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     is_first = pc.and_(texts["commit_scn"].is_null(), pa.array(scan.operations[rows] == READ))
     position = pc.coalesce(
         pc.if_else(is_file, _int_or_null(pc.struct_field(file, "number")), None),
-        pc.if_else(own.is_valid(), pc.coalesce(ends, 0), None),
+        # Before the first commit that the connector has seen, the change itself is later than all earlier commits.
+        pc.coalesce(ends, own),
         pc.if_else(is_scn, pc.coalesce(number("commit_scn"), pc.if_else(is_first, 0, None)), None),
         pc.if_else(texts["ord"].is_valid(), number("ts_ms"), None),
         number("commit_ts"),
     )
     sub_position = pc.coalesce(pc.if_else(is_file, number("pos"), None), own, number("scn"), number("ord"))
-    row = pc.coalesce(pc.if_else(is_file, number("row"), None), number("event_serial_no"), number("ssn"))
+    row = pc.coalesce(
+        pc.if_else(is_file, number("row"), None),
+        number("event_serial_no"),
+        _place_in_redo(texts["rs_id"], number("ssn")),
+    )
     valid = bools_of(pc.or_(pc.or_(log.is_valid(), lsn.is_valid()), position.is_valid()))
     valid &= ~bools_of(pc.and_(is_file, number("pos").is_null()))
     parts = {"log": log, "lsn": lsn, "position": position, "sub_position": sub_position, "row": row}
     return struct(parts, valid)
+
+
+def _place_in_redo(ids: pa.Array, numbers: pa.Array) -> pa.Array:
+    """The place of a change in Oracle's redo log, from the block and byte of its record and its number there; of 63 bits."""
+    if ids.null_count == len(ids):
+        return numbers
+    parts = pc.extract_regex(ids, _RECORD)
+    pairs = zip(
+        *(pc.struct_field(parts, name).to_pylist() for name in ("block", "byte")), numbers.to_pylist(), strict=True
+    )
+    places = [
+        number if not block else (int(block, 16) << 16 | int(byte, 16)) << 15 | min(number or 0, (1 << 15) - 1)
+        for block, byte, number in pairs
+    ]
+    return pa.array(places, pa.int64())
 
 
 def _sortable(lsn: pa.Array) -> pa.Array:

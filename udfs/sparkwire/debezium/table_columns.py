@@ -99,10 +99,11 @@ def _is_one_of(columns: Sequence[pa.Array], wanted: Sequence[str]) -> Bools:
 
 
 def outer_names(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
-    """STRING: the database and the schema that each message names; the schema also from the name of the schema of its values."""
+    """STRING: the database and the schema that each message names, itself or in the name of its schema."""
     given = messages.names
-    of_schema = pc.if_else(given.database.is_null(), _schema_parts(messages, declared).outer, None)
-    return given.database, pc.coalesce(given.schema, of_schema)
+    parts, is_unnamed = _schema_parts(messages, declared), given.database.is_null()
+    outer, far = (pc.if_else(is_unnamed, part, None) for part in (parts.outer, parts.far))
+    return pc.coalesce(given.database, far), pc.coalesce(given.schema, outer)
 
 
 def names_of(messages: Messages, declared: Declared) -> pa.Array:

@@ -153,8 +153,8 @@ def _matches(name: str, table: Table) -> bool:
 def _survey(request: Request, sides: _Sides, roles: Mapping[str, str]) -> Survey:
     """The survey of a batch. If the caller says it all, nothing is read."""
     is_known = request.columns is not None and request.keys is not None
-    if is_known and (request.format != "debezium" or "topics" not in roles):
-        return Survey([], {}, None, {}, request.format == "debezium", [])
+    if is_known and (request.format != "debezium" or not {"topics", "keys"} & roles.keys()):
+        return Survey([], {}, None, {}, False, [])
     return Survey.of(_facts(request, sides, roles, request.source), request.format, request.source)
 
 
