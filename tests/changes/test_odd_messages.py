@@ -54,6 +54,12 @@ def test_an_extreme_number_is_unexpected(number: str, type: str) -> None:
         assert dict(row["_unexpected_"]) == {"x": number}
 
 
+@pytest.mark.parametrize(("type", "text"), [("SMALLINT", "9223372036825200"), ("DATE", "infinity")])
+def test_a_number_like_that_of_an_endless_date(type: str, text: str) -> None:
+    [row] = rows([record({"id": 1, "x": 9223372036825200})], columns={"id": "INT", "x": type})
+    assert dict(row["_unexpected_"]) == {"x": text}
+
+
 @pytest.mark.parametrize("text", ["9_5", "1_0e1", "\u0661e1", " 1e1", "1e1\n"])
 def test_what_only_python_calls_a_number(text: str) -> None:
     [row] = rows([record(canal(data=[{"id": "1", "amount": text}]))], "canal")
@@ -303,7 +309,7 @@ def test_a_changefeed_of_cockroachdb_names_its_table() -> None:
         {"after": {"id": k}, "before": None, "op": "c", "source": source | {"table_name": name}, "ts_ns": 1}
         for k, name in enumerate(("customers", "orders"))
     ]
-    assert [row["id"] for row in rows([record(message) for message in messages])] == [0]
+    assert [parts(row, "id", "_table_") for row in rows([record(one) for one in messages])] == [(0, "customers")]
 
 
 # ---------------------------------------------------------------- positions

@@ -96,7 +96,7 @@ def read_debezium(
         after,
         errors,
         times_of(scan, rows),
-        row_texts(scan, rows, "source.table", "source.collection"),
+        row_texts(scan, rows, "source.table", "source.collection", "source.table_name"),
         pc.replace_substring_regex(row_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
         pa.nulls(len(rows), pa.list_(pa.string())) if record_keys is None or plan.keys else record_keys.names(rows),
         messages.declared.of(rows),

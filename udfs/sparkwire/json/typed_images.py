@@ -122,7 +122,8 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
         images[name] = typed
         if invalid.any():
             rows = np.flatnonzero(invalid)
-            texts = pa.array([_WORDS.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
+            words = _WORDS if pa.types.is_temporal(type.arrow) else {}
+            texts = pa.array([words.get(text, text) for text in source.texts(name, rows).to_pylist()], pa.string())
             unexpected.append(MapEntries(rows, strings([name]).take(primitive(np.zeros(len(rows), np.int64))), texts))
     return TypedImages(struct(images, source.present), unavailable, unexpected)
 
