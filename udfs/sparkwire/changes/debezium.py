@@ -54,8 +54,10 @@ from sparkwire.kernels import Bools, Ints
 
 _OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
 _OF_ENVELOPE: Final = {"op", "ts_ms", "ts_us", "ts_ns", "before", "after", "source"}
+"""the members of an envelope"""
 _OPS: Final = pa.array([operation.op for operation in OPERATIONS], pa.string())
 _DISSOLVED: Final = "^(before|after|source)[._]"
+"""the names of members that Flatten makes of an envelope's objects"""
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
 """PostgreSQL's id of a transaction; the part after the colon differs in each message"""
 
@@ -64,8 +66,10 @@ def read_debezium(
     messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, types: Mapping[str, Type]
 ) -> TableRows:
     """The rows of the table, from values and keys that are JSON or converted to it."""
+    like_notices = _rows_like_notices(messages, keys, types)
+    if like_notices.any():
+        messages = messages._replace(scan=messages.scan.with_rows(like_notices))
     scan, record_keys = messages.scan, None if keys is None else RecordKeys(keys, types, plan.keys)
-    scan.read_as_rows(_rows_like_notices(messages, keys, types))
     is_null = ~bools_of(messages.column.is_valid())
     dead = is_null | scan.tombstones
     has_key = np.ones(len(dead), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())

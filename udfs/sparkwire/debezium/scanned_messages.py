@@ -256,22 +256,13 @@ class Messages:
         likely &= to_codes(values.texts(self.slot("status").only(likely)), _BEGIN_END) >= 0
         return self._with_only(likely, TRANSACTION_FIELDS)
 
-    def read_as_rows(self, chosen: Bools) -> None:
-        """Take the chosen notices about transactions and heartbeats for rows without an envelope."""
-        if chosen.any():
-            notices = {name: getattr(self, name) & ~chosen for name in ("heartbeats", "about_transactions")}
-            for name in (
-                "flattened",
-                "_has_flattened",
-                "ops",
-                "deleted",
-                "operations",
-                "names",
-                "has_odd_names",
-                "roots",
-            ):
-                self.__dict__.pop(name, None)
-            self.__dict__.update(notices)
+    def with_rows(self, chosen: Bools) -> Messages:
+        """These messages, in which the chosen notices about transactions and heartbeats are rows without an envelope."""
+        result = Messages.__new__(Messages)
+        scanned = {name: getattr(self, name) for name in ("source", "_begins", "_ends", "_scanned")}
+        notices = {name: getattr(self, name) & ~chosen for name in ("heartbeats", "about_transactions")}
+        result.__dict__.update(scanned, _integers={}, **notices)
+        return result
 
     def _has_all(self, fields: tuple[str, ...]) -> Bools:
         all_there: Bools = np.logical_and.reduce([self.slot(field).kinds != ABSENT for field in fields])

@@ -146,6 +146,7 @@ class Merge(NamedTuple):
             except Exception as error:  # PySpark has no class for the exceptions of tasks
                 if UNCLEAR not in str(error):
                     raise
+                # The second statement fails with an error that names the rows.
                 changed = target.run(spark, relation, replace(clauses, explains=True).statement(view))
             if changed and clauses.is_exact and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
