@@ -184,6 +184,15 @@ def test_a_row_without_its_key(format: str) -> None:
     assert row["_error_"] == "MISSING_FIELD"
 
 
+def test_a_key_beside_a_column_whose_name_differs_in_case() -> None:
+    """Maxwell writes the names of a key in lower case."""
+    message = m.maxwell(data={"id": 1, "ID": 2})
+    both = numbered([record(message, m.maxwell_key(id=1)), record(message, m.maxwell_key(id=1, other=2))])
+    for columns, key in (({"id": "INT", "ID": "INT"}, "id"), ({"ID": "INT"}, "ID")):
+        found = changes_of(both, "maxwell", table=m.TABLE, columns=columns).rows
+        assert found[0]["_keys_"] == [key]
+
+
 # ---------------------------------------------------------------- statements of Maxwell
 
 

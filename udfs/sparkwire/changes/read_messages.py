@@ -185,8 +185,8 @@ def key_lists(fields: Fields, records: MessageRecords, rows: Ints, columns: Iter
 
 
 def _spelled(lists: pa.Array, columns: Iterable[str]) -> pa.Array:
-    """Lists of names in lower case, with the names of the columns."""
-    spelling = {name.lower(): name for name in columns}
+    """Lists of names that may be in lower case, with the names of the columns."""
+    spelling = {name.lower(): name for name in columns} | {name: name for name in columns}
     encoded = lists.flatten().dictionary_encode()
     names = pa.array([spelling.get(name, name) for name in encoded.dictionary.to_pylist()], pa.string())
     return pa.ListArray.from_arrays(pa.array(item_offsets(lists)), names.take(encoded.indices), mask=lists.is_null())

@@ -75,7 +75,7 @@ class System(NamedTuple):
     names_in_key: Callable[[pa.Array], pa.Array] | None = None
     """The names of the key columns in the keys of records, as ARRAY<STRING>, for messages that do not name them.
 
-    A name that no column has stands for the column whose name in lower case it is.
+    A name in lower case also stands for a column with capitals, if no column has the name itself.
     """
     table_has_schema: bool = False
     """whether ``table`` also names the schema: ``schema.table``, or ``database.schema.table``"""
