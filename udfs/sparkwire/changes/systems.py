@@ -29,6 +29,7 @@ ROWS = (ARRAY, NULL)
 NAMES = ("database", "schema", "table")
 """the roles of names"""
 _FULL_NAME: Final = r"^(?:(?:(?P<database>.*)\.)?(?P<schema>[^.]*)\.)?(?P<table>[^.]*)$"
+_NANOS: Final = r"(\.\d{6})\d+"
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """[us]"""
 _LAST: Final = 2**63 - 1
@@ -132,7 +133,8 @@ class Fields:
         """TIMESTAMP of each change, and which messages have something else instead of a time."""
         time, unit = self.value("time"), self.system.time_unit
         if unit == "text":
-            times = instants(values.texts(time.only(np.isin(time.kinds, TEXT))))
+            texts = values.texts(time.only(np.isin(time.kinds, TEXT)))
+            times = instants(pc.replace_substring_regex(texts, _NANOS, r"\1"))
             return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
         numbers, known = values.integers(time)
         most = _LAST // _PER_UNIT[unit]

@@ -46,6 +46,9 @@ Keys may have any order; unknown keys are ignored. The sources leave some cases 
     Point, Geometry, Geography                               STRUCT of those of x, y, wkb and srid that exist
     array, map, struct                                       ARRAY, MAP, STRUCT
 
+Spark's times have microseconds. A value with nanoseconds is NULL, and its text is in ``_unexpected_``. Pass ``BIGINT`` for such
+a column of numbers and ``STRING`` for one of texts; both are exact.
+
 A decimal is Base64 of its bytes, or a number (``decimal.format=NUMERIC``). The schema is the same, so the value decides. Both are
 exact.
 

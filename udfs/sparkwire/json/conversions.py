@@ -1,6 +1,7 @@
 """Convert Connect's wire values to their semantic types, and values of one type exactly to another.
 
-A value that Spark cannot hold is NULL and rejected: an infinite date, a year after 9999, or a text that is not a time.
+A value that Spark cannot hold is NULL and rejected: an infinite date, a year after 9999, a time with nanoseconds, or a text that
+is not a time.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def _micro_timestamp(raw: pa.Array, _: Type) -> pa.Array:
 
 def _nano_timestamp(raw: pa.Array, _: Type) -> pa.Array:
     numbers, valid = _numbers(raw)
-    return _local(timestamps(numbers, "ns", valid))
+    return _local(timestamps(numbers, "ns", valid & (numbers % 1000 == 0)))
 
 
 def _zoned_timestamp(raw: pa.Array, _: Type) -> pa.Array:
@@ -140,8 +141,7 @@ def parsed(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Parse texts in ISO 8601, with fractions to microseconds; NULL for other texts."""
     with suppress(pa.ArrowInvalid):
         return _in_range(texts.cast(type))
-    cut = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
-    distinct = cut.dictionary_encode()
+    distinct = pc.replace_substring_regex(texts, r"(\.\d{6})0+(\D|$)", r"\1\2").dictionary_encode()
     parsed = [_one(text, type) for text in distinct.dictionary]
     return _in_range(pa.concat_arrays([pa.nulls(0, type), *parsed]).take(distinct.indices))
 
@@ -233,7 +233,7 @@ def _micro_duration(raw: pa.Array, _: Type) -> pa.Array:
 
 def _nano_duration(raw: pa.Array, _: Type) -> pa.Array:
     numbers, valid = _numbers(raw)
-    return primitive(numbers // 1000, valid, pa.duration("us"))
+    return primitive(numbers // 1000, valid & (numbers % 1000 == 0), pa.duration("us"))
 
 
 # ---------------------------------------------------------------- decimals

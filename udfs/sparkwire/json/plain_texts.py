@@ -18,7 +18,7 @@ _DIGITS: Final = 18  # of a decimal, which always fit into 64 bits
 _ZERO, _NINE, _MINUS, _POINT, _COLON, _SPACE, _T = b"09-.: T"
 _DATE, _TIME = len("yyyy-MM-dd"), len("yyyy-MM-dd HH:mm:ss")
 _DAY: Final = 86_400  # [s]
-_MICROS: Final = 6  # digits of a fraction that count
+_MICROS: Final = 6  # digits of a fraction that Spark holds
 
 
 class Numbers(NamedTuple):
@@ -134,7 +134,7 @@ def read_dates(data: Bytes, offsets: NDArray[Any], days: Ints, known: Bools) -> 
 
 @kernel
 def read_local_times(data: Bytes, offsets: NDArray[Any], times: Ints, known: Bools) -> None:
-    """Read dates with times [us since epoch]. A fraction has up to nine digits, of which six count."""
+    """Read dates with times [us since epoch]. A fraction has up to nine digits; those after the sixth are zeros."""
     for i in range(times.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
         times[i], known[i] = 0, False
@@ -186,4 +186,7 @@ def _fraction(data: Bytes, pos: int, end: int) -> tuple[int, bool]:
     number = int64(0)
     for k in range(_MICROS):
         number = number * 10 + (int64(u8(data, pos + 1 + k)) - _ZERO if k < shown else 0)
+    for k in range(_MICROS, shown):
+        if u8(data, pos + 1 + k) != _ZERO:
+            return int64(0), False
     return number, True
