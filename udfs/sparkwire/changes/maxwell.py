@@ -35,6 +35,7 @@ from sparkwire.json.scan import paths
 from sparkwire.kernels import Bools, Ints
 
 _STATEMENTS: Final = tuple(f"{of}-{what}" for of in ("table", "database") for what in ("create", "alter", "drop"))
+_MARKS_OF_BOOTSTRAP: Final = ("bootstrap-start", "bootstrap-complete")
 _OWN_DATABASE: Final = "maxwell"
 _OWN_TABLES: Final = ("bootstrap", "columns", "databases", "heartbeats", "positions", "schemas", "tables")
 _PLACE: Final = r"^(?P<log>[^:]*?)\.?(?P<file>[0-9]{1,18}):(?P<at>[0-9]{1,18})$"
@@ -58,21 +59,13 @@ def _positions(fields: Fields) -> pa.Array:
     """The file, the place in it and the row; or the transaction and the row."""
     place = pc.extract_regex(fields.texts("position"), _PLACE)
     log, file, at = (pc.struct_field(place, name) for name in ("log", "file", "at"))
-    xid, _ = _numbers(fields, "xid")
-    offset, has_offset = values.integers(fields.value("xoffset"))
-    row = pc.if_else(
-        primitive(fields.value("commit").kinds == TRUE, type=pa.bool_()), _LAST, primitive(offset, has_offset)
-    )
+    xid, offset = (primitive(*values.integers(fields.value(role))) for role in ("transaction", "xoffset"))
+    row = pc.if_else(primitive(fields.value("commit").kinds == TRUE, type=pa.bool_()), _LAST, offset)
     has_place = place.is_valid()
     first = pc.if_else(has_place, file.cast(pa.int64()), xid)
     second = pc.if_else(has_place, at.cast(pa.int64()), 0)
     valid = bools_of(pc.and_(first.is_valid(), row.is_valid()))
     return pa.StructArray.from_arrays([log, first, second, row], fields=list(POSITION), mask=pa.array(~valid))
-
-
-def _numbers(fields: Fields, role: str) -> tuple[pa.Array, Bools]:
-    numbers, valid = values.integers(fields.value(role))
-    return primitive(numbers, valid), valid
 
 
 def _names_in_key(keys: pa.Array) -> pa.Array:
@@ -129,7 +122,6 @@ MAXWELL: Final = System(
         "keys": "primary_key_columns",
         "time": "ts",
         "transaction": "xid",
-        "xid": "xid",
         "xoffset": "xoffset",
         "commit": "commit",
         "position": "position",
@@ -141,9 +133,7 @@ MAXWELL: Final = System(
         "update": UPDATE,
         "delete": DELETE,
         "bootstrap-insert": READ,
-        "bootstrap-start": None,
-        "bootstrap-complete": None,
-        **dict.fromkeys(_STATEMENTS),
+        **dict.fromkeys((*_MARKS_OF_BOOTSTRAP, *_STATEMENTS)),
     },
     marks=({"op": TEXT, "after": ROW}, {"op": TEXT, "database": TEXT, "statement": TEXT, "after": NOTHING}),
     type_of=of_sql,
