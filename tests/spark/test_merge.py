@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from sparkwire.changes.api import MergeResult
 from sparkwire.changes.merge_versions import MergeFolder
+from tests.support import system_messages as m
 from tests.support.change_history import FORMS, SCHEMA, ChangeHistory, as_table, delivered, reported
 from tests.support.merge_batches import SIMPLE, cut, frame, simple
 
@@ -150,6 +152,38 @@ def test_columns_are_added_and_widen(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(ValueError, match=r"column v of .* is BIGINT, and the changes have STRING: cast it"):
         sparkwire.merge(simple(spark, ("UPDATE", 5, 1, 1)).withColumn("v", F.lit("x")), target, "id")
     assert content(target) == before
+
+
+def messages(spark: SparkSession, *values: Any) -> DataFrame:
+    """Records of one partition, with the offsets that are given."""
+    rows = [(at, 0, m.text(KEY), m.text(value)) for at, value in values]
+    return spark.createDataFrame(rows, "offset LONG, partition INT, key BINARY, value BINARY")
+
+
+KEY, NEW_ROW = {"id": 1}, {"id": 1, "name": "ochre"}
+DROPPED: dict[str, tuple[Any, Any, Any]] = {
+    "canal": (
+        m.canal(),
+        m.canal("UPDATE", [NEW_ROW], [{"name": "amber"}], mysqlType={"id": "int", "name": "varchar(80)"}),
+        Decimal("9.50"),
+    ),
+    "maxwell": (m.maxwell(), m.maxwell("update", NEW_ROW, old={"name": "amber"}), Decimal("9.50")),
+    "debezium": (m.envelope(), m.envelope("u", after=NEW_ROW), None),
+}
+
+
+@pytest.mark.parametrize("format", DROPPED)
+def test_a_column_is_dropped(spark: SparkSession, tmp_path: Path, format: Any) -> None:
+    """The table that is merged is that of all changes at once."""
+    first, second, expected = DROPPED[format]
+    target, options = tmp_path / "table", {"format": format, "table": m.TABLE, "key": "key", "keys": ["id"]}
+    columns = {**m.COLUMNS, "amount": "Decimal(10,2)" if format == "debezium" else "DECIMAL(10,2)"}
+    fewer = {name: type for name, type in columns.items() if name != "amount"}
+    for value, known in (((1, first), columns), ((2, second), fewer)):
+        sparkwire.merge(sparkwire.changes(messages(spark, value), columns=known, **options), target)
+    both = sparkwire.changes(messages(spark, (1, first), (2, second)), columns=columns, **options)
+    rows = [sparkwire.merged(spark, target), sparkwire.current(both)]
+    assert [row[:3] for each in rows for row in each.collect()] == [(1, "ochre", expected)] * 2
 
 
 @pytest.mark.filterwarnings(LATE)

@@ -51,6 +51,8 @@ KEYS_KNOWN: Final = "sparkwire.keys"
 """metadata of `_keys_`: the names of the key columns, if known before reading the data"""
 NEVER: Final = "sparkwire.never"
 """metadata of a column that is NULL in every row"""
+PARTIAL: Final = "sparkwire.partial"
+"""metadata of `_unavailable_`: a row without one of the table's columns does not tell its value"""
 
 TOPIC: Final = "sparkwire.topic"
 """metadata of `_order_`: the name of the column with the records' topics, if the input has one"""

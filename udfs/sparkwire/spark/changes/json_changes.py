@@ -60,9 +60,10 @@ def reading(request: Request) -> Reading:
         read_values=sides.values,
         read_keys=sides.keys,
     )
-    never = (UNAVAILABLE,) if request.format in SYSTEMS and not SYSTEMS[request.format].missing_is_unknown else ()
+    partial = request.format in SYSTEMS and SYSTEMS[request.format].missing_is_unknown
+    never = (UNAVAILABLE,) if request.format in SYSTEMS and not partial else ()
     topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
-    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic)
+    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, partial and not plan.absent_nulls)
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:

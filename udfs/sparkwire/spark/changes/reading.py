@@ -25,3 +25,5 @@ class Reading(NamedTuple):
     """columns that are NULL in every row"""
     topic: str | None = None
     """the column of topics, if any"""
+    partial: bool = False
+    """whether a row without one of the table's columns does not tell its value"""
