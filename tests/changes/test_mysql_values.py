@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support import system_messages as m
@@ -56,6 +57,20 @@ def test_texts_that_canal_takes_for_bytes(declared: str) -> None:
 @pytest.mark.parametrize(("declared", "text"), [("decimal(5,2)", "325.09"), ("decimal(10,2)", "52319252.55")])
 def test_a_decimal_as_the_nearest_double(declared: str, text: str) -> None:
     assert value(declared, text, "DOUBLE") == (float(text), None)
+
+
+@pytest.mark.parametrize("declared", ["float(25)", "float(53)", "float( 30 )"])
+def test_a_float_that_is_a_double(declared: str) -> None:
+    assert value(declared, "1.123456789012") == (1.123456789012, None)
+
+
+@pytest.mark.parametrize("declared", ["float", "float(24)", "float(10,2)"])
+def test_a_float_has_few_digits(declared: str) -> None:
+    assert value(declared, "1.123456789012") == (None, "1.123456789012")
+    assert value(declared, "0.25") == (0.25, None)
+    for text in ("0.1", "3.40282e38", "-1.17549435E-38", "1.1234568", "99999.9"):
+        found, unexpected = value(declared, text)
+        assert (unexpected, np.float32(found)) == (None, np.float32(text))
 
 
 def test_a_float_as_a_decimal() -> None:

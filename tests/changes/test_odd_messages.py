@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -12,7 +13,7 @@ import pytest
 from tests.support import system_messages as m
 from tests.support.cdc_golden import Record
 from tests.support.decoded import changes_by_table, changes_of
-from tests.support.system_messages import canal, envelope, numbered, record
+from tests.support.system_messages import canal, envelope, numbered, record, with_schema
 from tests.support.what_is_read import OPTIONS
 
 KEY = {"id": 1}
@@ -79,6 +80,71 @@ def test_the_value_of_a_cell_is_as_written(value: str, type: str, expected: Any)
     [row] = rows([record(cassandra(f'"x":{{"value":{value},"set":true}}'))], columns={"id": "INT", "x": type})
     assert parts(row, "id", "x", "_error_") == (1, expected, None)
     assert (row["_unexpected_"] is not None) == (expected is None)
+
+
+@pytest.mark.parametrize("key", [None, {"id": 1}])
+def test_cassandra_has_keyspaces(key: Any) -> None:
+    """Its connector writes the text NULL as the database."""
+    message = record(envelope("i", after=m.cassandra_cells(m.ROW), connector="cassandra"), key)
+    assert list(changes_by_table([message], "debezium", columns=m.COLUMNS)) == [m.TABLE]
+    [row] = rows([message], columns=m.COLUMNS)
+    assert parts(row, "_op_", "id", "name", "_error_") == ("INSERT", 1, "amber", None)
+
+
+def test_columns_that_an_update_of_spanner_does_not_modify() -> None:
+    old, new = {"id": 1, "name": None, "x": 10}, {"id": 1, "name": None, "x": None}
+    for capture, expected in (
+        ("OLD_AND_NEW_VALUES", ("UPDATE", ["name"], None)),
+        ("NEW_ROW_AND_OLD_VALUES", ("UPDATE", None, None)),
+        ("NEW_VALUES", (None, None, "WRONG_FORMAT: Spanner's NEW_VALUES")),
+    ):
+        message = envelope("u", old, new, "spanner", value_capture_type=capture)
+        for value in (message, with_schema(message, None), m.cloud_event(message)):
+            [row] = rows([record(value, KEY)], columns={"id": "INT", "name": "STRING", "x": "INT"})
+            got = parts(row, "_op_", "_unavailable_", "_error_")
+            assert got[:2] == expected[:2]
+            assert (got[2] or "").startswith(expected[2] or "")
+            assert (got[2] is None) == (expected[2] is None)
+        [row] = rows([record(envelope("c", None, new, "spanner", value_capture_type=capture), KEY)])
+        assert parts(row, "_op_", "name", "_error_") == ("INSERT", None, None)
+
+
+@pytest.mark.parametrize("connector", ["yugabytedb", "scylla"])
+def test_cells_of_other_connectors(connector: str) -> None:
+    """Their NULL is a column that the change does not set."""
+    cells = {"id": {"value": 1, "set": True}, "name": None, "amount": {"value": "9.50", "set": True}}
+    for op, before, after in (("c", None, cells), ("u", None, cells), ("d", cells, None)):
+        [row] = rows([record(envelope(op, before, after, connector), KEY)])
+        assert row["_error_"].startswith("WRONG_FORMAT: the cells of this connector")
+    plain = record(envelope("c", None, m.ROW, connector), KEY)
+    assert parts(rows([plain])[0], "_op_", "name", "_error_") == ("INSERT", "amber", None)
+
+
+def test_an_envelope_in_a_payload_without_a_schema() -> None:
+    """TiCDC writes it with debezium-disable-schema."""
+    of_tidb = [envelope(op, before, connector="TiCDC") for op, before in (("c", None), ("u", m.ROW), ("d", m.ROW))]
+    notice = record({"payload": envelope("m", connector="TiCDC")})
+    got = rows([*(record({"payload": message}, KEY) for message in of_tidb), notice], before="full")
+    assert [parts(row, "_op_", "id", "name", "_error_") for row in got] == [
+        (op, 1, "amber", None) for op in ("INSERT", "UPDATE", "DELETE")
+    ]
+    [row] = rows([record({"payload": {"id": 1}}, KEY)], columns={"id": "INT", "payload": "struct<id:int32>"})
+    assert row["payload"] == {"id": 1}
+
+
+def test_columns_say_what_plain_values_mean() -> None:
+    """A schema may leave it out."""
+    fields = [
+        {"type": type, "optional": True, "field": name}
+        for name, type in (("id", "int32"), ("s", "string"), ("n", "int64"))
+    ]
+    message = {"schema": {"type": "struct", "fields": fields}, "payload": {"id": 1, "s": "2024-01-02", "n": 1_000_000}}
+    [row] = rows([record(message, KEY)], columns={"id": "INT", "s": "IsoDate", "n": "MicroTimestamp"})
+    assert parts(row, "s", "n", "_unexpected_") == (
+        datetime.date(2024, 1, 2),
+        datetime.datetime(1970, 1, 1, 0, 0, 1),
+        None,
+    )
 
 
 def test_a_deep_value_of_a_cell() -> None:

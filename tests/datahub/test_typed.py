@@ -97,7 +97,9 @@ def typed(type: str, value: oracle.Value) -> Any:
     if type == "DECIMAL":
         return oracle.text_of(value)
     text = value.content if value.kind == "string" else None
-    return oracle.decoded(text) if type == "BYTES" else text
+    if type == "BYTES":  # padded
+        return oracle.decoded(text) if text is not None and len(text) % 4 == 0 else None
+    return text
 
 
 # ---------------------------------------------------------------- messages

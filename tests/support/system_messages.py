@@ -37,8 +37,10 @@ SOURCES: dict[str, dict[str, Any]] = {
         "shard": "-80",
         "vgtid": '[{"keyspace":"shopdb","gtid":"x"}]',
     },
-    "spanner": {"table": "customers", "sequence": "1", "server_transaction_id": "a", "mod_number": 0},
-    "cassandra": {"keyspace": "shopdb", "table": "customers", "file": "CommitLog-6-123.log", "pos": 54},
+    "spanner": {"table": "customers", "sequence": "1", "server_transaction_id": "a", "value_capture_type": "NEW_ROW"},
+    "yugabytedb": _IN_SCHEMA | {"lsn": "1:2:::0:1", "txId": "", "snapshot_time": 1},
+    "scylla": {"keyspace_name": "shopdb", "table_name": "customers"},
+    "cassandra": {"db": "NULL", "keyspace": "shopdb", "table": "customers", "file": "CommitLog-6-123.log", "pos": 54},
     "mongodb": {"collection": "customers", "rs": "rs0", "ord": 31, "lsid": None, "txnNumber": None},
     "TiCDC": _BINLOG | {"file": "", "pos": 0, "commit_ts": 447_507_027_004_751_877, "cluster_id": "default"},
 }

@@ -91,6 +91,13 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "Informix": of_connector("informix"),
         "Vitess": of_connector("vitess"),
         "Spanner": of_connector("spanner"),
+        "Spanner, an update with `OLD_AND_NEW_VALUES`": Case(
+            [record(envelope("u", ROW, connector="spanner", value_capture_type="OLD_AND_NEW_VALUES"), KEY)],
+            rows("UPDATE"),
+        ),
+        "Spanner, an update with `NEW_VALUES`": Case(
+            [record(envelope("u", connector="spanner", value_capture_type="NEW_VALUES"), KEY)], error("WRONG_FORMAT")
+        ),
         "Cassandra": Case(
             [record(envelope("i", after=m.cassandra_cells(ROW), connector="cassandra"), KEY)], rows(INSERT)
         ),
@@ -98,8 +105,14 @@ SECTIONS: dict[str, dict[str, Case]] = {
             [record(envelope("r", after=m.cassandra_cells(ROW), connector="cassandra"), KEY)], error("UNKNOWN_OPCODE")
         ),
         "TiCDC, `protocol=debezium`": of_connector("TiCDC"),
+        "TiCDC, `debezium-disable-schema`": Case(
+            [record({"payload": envelope(connector="TiCDC")}, {"payload": KEY})], rows(INSERT)
+        ),
         "CockroachDB, changefeed with `envelope=enriched`": Case([record(COCKROACHDB, KEY)], rows(INSERT)),
         "MongoDB": Case([record(envelope(connector="mongodb", after='{"_id":1}'), {"id": "1"})], error("WRONG_FORMAT")),
+        "YugabyteDB, ScyllaDB, whose columns are objects with a value": Case(
+            [record(envelope(after={"id": {"value": 1}, "name": None}, connector="scylla"), KEY)], error("WRONG_FORMAT")
+        ),
     },
     "Debezium's messages": {
         "create, update, delete": Case(

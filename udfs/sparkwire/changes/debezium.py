@@ -34,19 +34,23 @@ from sparkwire.debezium.layout import (
     HEARTBEAT,
     MESSAGE,
     MONGODB,
+    NEW_VALUES,
+    OLD_AND_NEW_VALUES,
     OPERATION_NAMES,
     OPERATIONS,
     TRANSACTION,
     TRANSACTION_FIELDS,
+    WITH_CELLS,
     WITHOUT_ROWS,
     is_added,
 )
 from sparkwire.debezium.layout import DELETE as DELETE_CODE
+from sparkwire.debezium.layout import UPDATE as UPDATE_CODE
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import name_parts, names_of, of_table, topic_name
 from sparkwire.json import values
-from sparkwire.json.grammar import ESCAPED, OBJECT, STRING
+from sparkwire.json.grammar import ESCAPED, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
 from sparkwire.json.typed_images import Added
 from sparkwire.json.types import Type
@@ -90,6 +94,9 @@ def read_debezium(
         is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
         after = without_cells(after, of_cells & (after.kinds == OBJECT), is_delete)
         before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
+    unmodified = (_is_text(scan, "source.value_capture_type", OLD_AND_NEW_VALUES) & (scan.operations == UPDATE_CODE))[
+        rows
+    ]
     errors = _errors(messages, wrong, dead, unknown | odd | (dead & no_key)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)
@@ -106,6 +113,7 @@ def read_debezium(
         messages.declared.of(rows),
         positions=positions,
         missing=of_cells if of_cells.any() else None,
+        unmodified=unmodified if unmodified.any() else None,
         unavailable=partial(unavailable, placeholder_of(plan.placeholder)),
         added=Added(scan.flattened[rows], is_added, ADDED_NAMES),
         record_keys=None if record_keys is None else record_keys.images(rows),
@@ -126,14 +134,34 @@ def _errors(messages: MessageSide, wrong: Bools, dead: Bools, unknown: Bools) ->
 
 
 def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
-    """Messages of another system, and those of MongoDB, whose documents are no rows."""
+    """Messages of another system, and those of connectors whose messages are no rows, or do not tell what they changed."""
     scan = messages.scan
-    wrong = bools_of(pc.equal(values.texts(scan.slot("source.connector")), MONGODB).fill_null(False)) & scan.enveloped
+    wrong = _is_text(scan, "source.connector", MONGODB) | _has_cells(scan)
+    wrong |= _is_text(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == UPDATE_CODE)
     coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
     likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
         wrong[likely] |= foreign.is_foreign(messages.column.take(primitive(likely)), "debezium", columns)
     return wrong
+
+
+def _is_text(scan: Messages, field: str, *wanted: str) -> Bools:
+    """Envelopes with one of these texts in a field."""
+    texts = values.texts(scan.slot(field).only(scan.enveloped))
+    return bools_of(pc.is_in(texts, pa.array(wanted)).fill_null(False))
+
+
+def _has_cells(scan: Messages) -> Bools:
+    """Messages of connectors whose columns may be objects with a value, if all columns are."""
+    found = _is_text(scan, "source.connector", *WITH_CELLS)
+    rows = np.flatnonzero(found)
+    if len(rows):
+        after, before = (scan.slot(image).at(rows) for image in ("after", "before"))
+        listed = values.members(after.unless(after.kinds != OBJECT, before))
+        cells = np.concatenate(([0], np.cumsum(listed.counted_values.kinds == OBJECT)))[listed.firsts]
+        others = np.concatenate(([0], np.cumsum(listed.counted_values.kinds > NULL)))[listed.firsts]
+        found[rows] = (np.diff(cells) > 0) & (np.diff(cells) == np.diff(others))
+    return found
 
 
 def _rows_like_notices(messages: MessageSide, keys: MessageSide | None, types: Mapping[str, Type]) -> Bools:

@@ -16,7 +16,7 @@ from sparkwire.base.error_codes import BAD_JSON, ERRORS, WRONG_FORMAT
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.systems import NUMBER, ROW, TEXT, Fields, Marks, System
 from sparkwire.core.column import bools_of, from_codes, primitive
-from sparkwire.debezium.layout import OPERATIONS
+from sparkwire.debezium.layout import NEW_VALUES, OPERATIONS, WITH_CELLS
 from sparkwire.json.types import type_of
 from sparkwire.kernels import Bools, Ints
 
@@ -40,8 +40,8 @@ def _supported(system: System) -> Known:
     return Known(system, f"{system.title}: pass format='{system.name}'")
 
 
-def _unsupported(advice: str, fields: Mapping[str, str], *marks: Marks) -> Known:
-    return Known(System("", "", fields, {}, marks, type_of), advice)
+def _unsupported(advice: str, fields: Mapping[str, str], *marks: Marks, ops: Collection[str] = ()) -> Known:
+    return Known(System("", "", fields, dict.fromkeys(ops), marks, type_of), advice)
 
 
 def _debezium(title: str, marks: Marks, fields: Mapping[str, str]) -> Known:
@@ -71,6 +71,24 @@ _KNOWN: Final = (
             "Debezium's MongoDB connector is not supported",
             {"op": f"{prefix}op", "collection": f"{prefix}source.collection"},
             {"op": TEXT, "collection": TEXT},
+        )
+        for prefix in ("", "payload.")
+    ),
+    *(
+        _unsupported(
+            "Spanner's NEW_VALUES do not tell which columns an update changes: create the change stream with NEW_ROW",
+            {"op": path},
+            {"op": TEXT},
+            ops=[NEW_VALUES],
+        )
+        for path in ("source.value_capture_type", "payload.source.value_capture_type", "iodebeziumvaluecapturetype")
+    ),
+    *(
+        _unsupported(
+            'the cells of this connector, such as {"value": 1}, are not supported',
+            {"op": f"{prefix}source.connector"},
+            {"op": TEXT},
+            ops=WITH_CELLS,
         )
         for prefix in ("", "payload.")
     ),

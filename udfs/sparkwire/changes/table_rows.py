@@ -63,6 +63,8 @@ class TableRows(NamedTuple):
     """rows whose ``before`` has only the members that changed; ``after`` has the others"""
     missing: Bools | None = None
     """rows in which a member that is not there has an unknown value"""
+    unmodified: Bools | None = None
+    """rows in which a column that is NULL in ``before`` and ``after`` has not changed"""
     unavailable: Unavailable | None = None
     added: Added | None = None
     record_keys: TypedImages | None = None
@@ -92,6 +94,8 @@ def change_batch(
     source_before = JsonRows(said.before, types, unavailable=said.unavailable, missing=said.missing, added=added)
     if said.is_partial is not None:
         source_before.add_members_of(source_after, said.is_partial)
+    if said.unmodified is not None:
+        source_after.keep_nulls_of(source_before, said.unmodified)
     after, before = (read_images(source, types, said.versions) for source in (source_after, source_before))
     has_after = bools_of(after.column.is_valid())
     is_delete = bools_of(pc.equal(said.ops, DELETE).fill_null(False))

@@ -36,6 +36,7 @@ _SOURCE: Final = (
     "database_name",
     "schema_name",
     "table_name",
+    "value_capture_type",
     "snapshot",
     "ts_us",
     "ts_ns",
@@ -167,6 +168,10 @@ OPERATION_NAMES: Final = (*(operation.name for operation in OPERATIONS), *OTHER_
 INSERT, UPDATE, DELETE, READ, TRUNCATE, MESSAGE, UPSERT, TRANSACTION, HEARTBEAT, DDL = range(len(OPERATION_NAMES))
 
 MONGODB, CASSANDRA = "mongodb", "cassandra"
+WITH_CELLS: Final = ("yugabytedb", "scylla")
+"""connectors whose columns may be objects with a value, NULL if the change does not set them"""
+OLD_AND_NEW_VALUES, NEW_VALUES = "OLD_AND_NEW_VALUES", "NEW_VALUES"
+"""of Spanner: what to capture, if it is only the columns that a change modifies"""
 WITHOUT_ROWS: Final = (MESSAGE, TRANSACTION, HEARTBEAT, DDL)
 """operations of messages that are no rows of a table"""
 WITHOUT_IMAGES: Final = (MONGODB, CASSANDRA)

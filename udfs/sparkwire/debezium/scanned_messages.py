@@ -38,7 +38,7 @@ from sparkwire.debezium.layout import (
 from sparkwire.json import values
 from sparkwire.json.grammar import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
-from sparkwire.json.scan import Paths
+from sparkwire.json.scan import Paths, paths
 from sparkwire.json.values import Distinct, Documents, Values
 from sparkwire.kernels import Bools, Ints
 
@@ -50,6 +50,8 @@ _NEEDS: Final = {
     for image in ("before", "after")
 }
 """whether an operation needs the image, by the operation's code; the last item is for -1, no operation"""
+_ENVELOPE: Final = paths("op", "source")
+"""what identifies an envelope"""
 _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
@@ -130,13 +132,22 @@ class Messages:
         schema, payload = (documents.value(SLOTS[name]).kinds for name in ("schema", "payload"))
         described = (schema == OBJECT) & (documents.value(SLOTS["schema.type"]).kinds == STRING)
         wrapped: Bools = described & ((payload != ABSENT) | ~documents.intact)
+        # A row of a table may also have columns with these names.
         unnamed = np.flatnonzero((schema == NULL) & (payload != ABSENT) & documents.intact)
         if len(unnamed):
-            counts = values.roots(
-                self.source.data, self._begins[unnamed], self._ends[unnamed], documents.intact[unnamed]
-            ).counts
-            wrapped[unnamed] = counts == 2  # a row of a table may also have two columns with these names
+            wrapped[unnamed] = self._member_counts(unnamed) == 2
+        alone = np.flatnonzero((schema == ABSENT) & (payload == OBJECT) & documents.intact)
+        if len(alone):
+            inside = documents.value(SLOTS["payload"]).at(alone)
+            parts = values.documents(inside.data, inside.starts, inside.starts + inside.sizes, _ENVELOPE, nulls=True)
+            op, source = (parts.value(k).kinds for k in range(2))
+            wrapped[alone] = (self._member_counts(alone) == 1) & (op == STRING) & (source == OBJECT)
         return wrapped
+
+    def _member_counts(self, rows: Ints) -> Ints:
+        """How many members these messages have, which are valid JSON."""
+        are_valid = np.ones(len(rows), np.bool_)
+        return values.roots(self.source.data, self._begins[rows], self._ends[rows], are_valid).counts
 
     @cached_property
     def wrapped(self) -> Bools:
@@ -157,6 +168,8 @@ class Messages:
     def value(self, field: str) -> Values:
         """The value of an envelope's field, or in a flattened message, of the corresponding added field."""
         value, flattened = self.slot(field), self.flattened
+        if field == "source.db" and self.of_cassandra.any():
+            value = value.only(~self.of_cassandra)  # Cassandra has keyspaces, and its connector writes the text "NULL"
         if self._has_flattened:
             value = value.only(~flattened)
             for name in FLATTENED.get(field, ()):

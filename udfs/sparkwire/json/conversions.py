@@ -32,6 +32,8 @@ _MAX_DIGITS: Final = 1000
 """upper limit for the digits of a decimal text, because PostgreSQL's decimals can have many more"""
 _MAX_BYTES: Final = 1 << 20
 _DECIMAL: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_FLOAT_DIGITS: Final = (7, 8, 9)
+"""how many digits Java may write of a FLOAT, whose shortest text can have fewer"""
 _FAR: Final = 1 << 62
 """parts of a second that are out of the range of a time of day"""
 _WORD: Final = 64  # [bits]
@@ -309,12 +311,34 @@ def _number(raw: pa.Array, type: Type) -> pa.Array:
 
 
 def floats_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Floating-point numbers from texts of numbers; NULL if a number is too large. ``Infinity`` is one."""
-    numbers = texts.cast(pa.float64()).cast(type)
+    """Floating-point numbers from texts of numbers; NULL if a number does not fit. ``Infinity`` is one."""
+    numbers = as_floats(texts.cast(pa.float64()), type)
     if pc.all(pc.is_finite(numbers)).as_py() is not False:
         return numbers
     is_word = pc.match_substring_regex(texts, "^-?[A-Za-z]")
     return pc.if_else(pc.or_(pc.is_finite(numbers), is_word), numbers, None)
+
+
+def as_floats(numbers: pa.Array, type: pa.DataType) -> pa.Array:
+    """DOUBLE numbers as this type. Of FLOAT, NULL if the digits of the number are not those of a FLOAT."""
+    if type != pa.float32():
+        return numbers
+    floats = numbers.cast(type)
+    fits = pc.equal(floats.cast(pa.float64()), numbers)
+    if pc.all(fits).as_py() is not False:
+        return floats
+    fits = pc.or_(fits, pc.equal(floats.cast(pa.string()).cast(pa.float64()), numbers))
+    others = np.flatnonzero(bools_of(pc.invert(fits).fill_null(False)) & np.isfinite(numbers.fill_null(0)))
+    if len(others):
+        pairs = zip(
+            floats.take(primitive(others)).to_pylist(), numbers.take(primitive(others)).to_pylist(), strict=True
+        )
+        longer = [any(float(f"{single:.{digits}g}") == number for digits in _FLOAT_DIGITS) for single, number in pairs]
+        fits = pc.replace_with_mask(
+            fits, primitive(np.isin(np.arange(len(fits)), others), type=pa.bool_()), pa.array(longer)
+        )
+    is_nan = pc.is_nan(numbers)
+    return pc.if_else(pc.or_(fits, is_nan), floats, None)
 
 
 def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:

@@ -45,6 +45,7 @@ _MEMBER: Final = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
 _TEXTS: Final = ("text", "tinytext", "mediumtext", "longtext")
 _LONG_TEXTS: Final = ("long", "clob", "long varchar")
 _LONGEST_VARCHAR: Final = 65535
+_FLOAT_BITS: Final = 24
 _INTEGERS: Final = {
     "tinyint": 0,
     "boolean": 0,
@@ -133,6 +134,8 @@ def of_declaration(text: str) -> Type:
         return Type("text", name, names=tuple(members))
     if name in _BINARIES:
         return Type("text", "binary_latin1")
+    if name == "float" and _WIDTH.fullmatch(inside.strip()) and int(inside) > _FLOAT_BITS:
+        return Type("text", "double")
     if name == "json" or _is_read_as_bytes(name, inside):
         return Type("text", "json_latin1")
     return Type("text", _OTHERS.get(name, "string"))
@@ -230,7 +233,7 @@ def _instants(texts: pa.Array, _: Type) -> pa.Array:
 
 
 def _base64(texts: pa.Array, _: Type) -> pa.Array:
-    return values.from_base64(texts)
+    return values.from_base64(texts, padded=True)
 
 
 def _latin1(texts: pa.Array, _: Type) -> pa.Array:

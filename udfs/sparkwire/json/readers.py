@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, struct
 from sparkwire.json import values
-from sparkwire.json.conversions import Converted, decimals_of, decimals_of_bytes
+from sparkwire.json.conversions import Converted, as_floats, decimals_of, decimals_of_bytes
 from sparkwire.json.grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
 from sparkwire.json.images import Images
 from sparkwire.json.mysql_types import read_texts
@@ -73,7 +73,7 @@ def _float(items: Values, type: Type) -> Converted:
         words = values.texts(items.only(is_text))
         known = pc.is_in(words, pa.array(_WORDS))
         floats = pc.coalesce(floats, pc.cast(pc.if_else(known, words, None), pa.float64()))
-    return _plain(floats.cast(type.wire))
+    return _plain(as_floats(floats, type.wire))
 
 
 def _boolean(items: Values, _: Type) -> Converted:
@@ -87,12 +87,12 @@ def _string(items: Values, _: Type) -> Converted:
 def _bytes(items: Values, type: Type) -> Converted:
     if type.logical == "Decimal":
         return _plain(_decimals(items, type))
-    return _plain(values.from_base64(values.texts(items.only(_is_text(items)))))
+    return _plain(values.from_base64(values.texts(items.only(_is_text(items))), padded=True))
 
 
 def _decimals(items: Values, type: Type) -> pa.Array:
     """Decimals, each one as Base64 of its unscaled number or as a JSON number (``decimal.format``)."""
-    data = values.from_base64(values.texts(items.only(_is_text(items))))
+    data = values.from_base64(values.texts(items.only(_is_text(items))), padded=True)
     decimals = decimals_of_bytes(data, type)
     is_number = (items.kinds == INTEGER) | (items.kinds == REAL)
     if not is_number.any():

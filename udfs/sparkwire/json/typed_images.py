@@ -149,10 +149,15 @@ def _column(
 
 
 def _same_on_the_wire(declared: Type, requested: Type) -> bool:
-    """Whether the requested type is the wire type, without the message's semantic type. Then the value stays unconverted."""
+    """Whether only the requested type, or only the message's, says what a value of the wire type means.
+
+    Then the user decides: the value stays unconverted, or becomes what the user says.
+    """
     if declared.kind == requested.kind == "text":
         return requested.logical == "string" and declared.logical not in _OTHER_THAN_TEXT
-    return not requested.logical and not requested.inner and declared.kind == requested.kind
+    # Connect's schemas may leave out what a value means. DataHub's do not: only they have instants.
+    is_plain = not requested.logical or (not declared.logical and requested.logical != "Instant")
+    return is_plain and not requested.inner and declared.kind == requested.kind
 
 
 def _typed(wire: Wire, declared: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
@@ -212,6 +217,7 @@ class JsonRows:
     ) -> None:
         self.objects, self.unavailable, self.missing = objects, unavailable, missing
         self.others: tuple[JsonRows, Bools] | None = None
+        self.unmodified: tuple[JsonRows, Bools] | None = None
         self.added = added if added is not None and added.rows.any() else None
         self.present: Bools = objects.kinds == OBJECT
         self.places = {name: k for k, name in enumerate(columns)}
@@ -219,6 +225,10 @@ class JsonRows:
     def add_members_of(self, others: JsonRows, rows: Bools) -> None:
         """In these rows, a member that is not there is the one of the other image, because it has not changed."""
         self.others = others, rows
+
+    def keep_nulls_of(self, others: JsonRows, rows: Bools) -> None:
+        """In these rows, a value that is NULL in both images has not changed: the message does not contain it."""
+        self.unmodified = others, rows
 
     @cached_property
     def _documents(self) -> Documents:
@@ -242,6 +252,10 @@ class JsonRows:
         if self.missing is not None:
             chosen = self.present & self.missing
             unavailable |= (chosen if rows is None else chosen[rows]) & (value.kinds == ABSENT)
+        if self.unmodified is not None:
+            others, chosen = self.unmodified
+            unmodified = self.present & chosen & (self.value(name).kinds <= NULL) & (others.value(name).kinds <= NULL)
+            unavailable |= unmodified if rows is None else unmodified[rows]
         if unavailable.any():
             value = value.only(~unavailable)
         return Wire(readers.read(value, type), value.kinds > NULL, unavailable)

@@ -309,7 +309,9 @@ class _Reader:
         if short not in _NAMES:
             short = word.upper()
         if short in _AMBIGUOUS:
-            raise ValueError(printable(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]}"))
+            raise ValueError(
+                printable(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]} in a mapping")
+            )
         short = _SQL_WORDS.get(short, short)
         if short in _PLAIN:
             return Type(short)

@@ -178,11 +178,13 @@ def integers(values: Values) -> tuple[Ints, Bools]:
     return numbers, valid
 
 
-def from_base64(text: pa.Array) -> pa.Array:
-    """BINARY: the decoded Base64 of a STRING column; NULL if a text is not Base64."""
+def from_base64(text: pa.Array, padded: bool = False) -> pa.Array:
+    """BINARY: the decoded Base64 of a STRING column; NULL if a text is not Base64, or not ``padded``."""
     source = binary_of(text)
     sizes = empty(source.rows, np.int64)
     measure_decoded(source.data, source.offsets, sizes)
+    if padded:
+        sizes[np.diff(source.offsets) % 4 != 0] = -1
     known = sizes if source.valid is None else np.where(source.valid, sizes, -1)
     return build(
         known, lambda offsets, out: write_decoded(source.data, source.offsets, known, offsets, out), pa.binary()
