@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -71,6 +72,22 @@ def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Pat
     assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
 
 
+@pytest.mark.parametrize("format", ["debezium", "canal"])
+def test_types_of_texts_with_a_length_are_strings(spark: SparkSession, format: Any) -> None:
+    df = spark.createDataFrame([(b"{}",)], "value BINARY")
+    for columns in (
+        "id INT, a VARCHAR(20), b char (3), `c varchar(1)` INT",
+        {"id": "INT", "a": "varchar(20)", "b": "CHAR(3)", "c varchar(1)": "INT"},
+    ):
+        changes = sparkwire.changes(df, format=format, table="t", columns=columns)
+        assert changes.select("id", "a", "b", "`c varchar(1)`").dtypes == [
+            ("id", "int"),
+            ("a", "string"),
+            ("b", "string"),
+            ("c varchar(1)", "int"),
+        ]
+
+
 def test_wrong_arguments(spark: SparkSession) -> None:
     df = spark.createDataFrame([(b"{}",)], "value BINARY")
     with pytest.raises(ValueError, match=r"expected format to be one of databus, .*, got 'fivetran'"):
@@ -85,6 +102,30 @@ def test_wrong_arguments(spark: SparkSession) -> None:
         sparkwire.changes(df, format="datahub", table="t", columns={"id": "WORD"})
     with pytest.raises(ValueError, match="the table's column _op_ begins and ends with _"):
         sparkwire.changes(df, format="datahub", table="t", columns={"_op_": "LONG"})
+    table: Any
+    for columns, table, given, kind, text in (
+        ("id INT, id INT", "t", {}, ValueError, "to name each column once, got id twice"),
+        ("", "t", {}, ValueError, "to name the columns of the table, got none"),
+        ({}, "t", {}, ValueError, "to name the columns of the table, got none"),
+        ("id INTT", "t", {}, ValueError, "to be DDL text such as"),
+        ("id INT, t MicroTimestamp", "t", {}, ValueError, "such as MicroTimestamp, need a mapping"),
+        ("id INT, t TIMESTAMP", "t", {}, ValueError, "MicroTimestamp, .* in a mapping"),
+        ("id INT", None, {}, TypeError, "expected table to be the name of a table, got None"),
+        ("id INT", "t", {"keys": ["nope"]}, ValueError, "expected keys among the columns id, got nope"),
+        ("id INT", "t", {"keys": []}, ValueError, "expected keys to name the primary key's columns, got none"),
+        ("id INT", "t", {"headers": "value"}, TypeError, "headers to name a column of ARRAY<STRUCT.*, got BINARY"),
+        (
+            "id INT",
+            "t",
+            {"headers": "head"},
+            ValueError,
+            "expected headers to name a column of the DataFrame, got 'head'",
+        ),
+        ("id INT", "t", {"key": "no key"}, ValueError, "expected key to name a column of the DataFrame, got 'no key'"),
+    ):
+        with pytest.raises(kind, match=text) as error:
+            sparkwire.changes(df, format="debezium", table=table, columns=columns, **given)
+        assert "\n" not in str(error.value)
     assert sparkwire.changes_by_table(df, format="datahub") == {}
     untold = sparkwire.changes(df, format="datahub", table="t", columns={"id": "LONG"})
     with pytest.raises(ValueError, match="no message names the primary key of the table: pass keys="):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyspark.sql.functions as F
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import UNAVAILABLE
+from sparkwire.changes.columns import UNAVAILABLE, check_keys
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import MessageRecords, ReadPlan
@@ -38,6 +38,8 @@ def reading(request: Request) -> Reading:
     sides, roles = _sides(request), _roles(request)
     survey = None if request.df.isStreaming else _survey(request, sides, roles)
     columns = _columns(request, sides, survey)
+    if request.keys is not None:
+        check_keys(request.keys, list(columns), "changes")
     keys = tuple(request.keys) if request.keys else _keys(survey, columns)
     by_source = _by_source(request, roles)
     plan = ReadPlan(
@@ -71,9 +73,9 @@ def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:
 
 
 def _sides(request: Request) -> _Sides:
-    for name in filter(None, (request.column, request.key)):
-        if request.schemas is None or request.format != "debezium":
-            check_messages(request.df, name)
+    for argument, name in (("column", request.column), ("key", request.key)):
+        if name is not None and (request.schemas is None or request.format != "debezium"):
+            check_messages(request.df, argument, name)
     if request.format != "debezium" or request.schemas is None:
         return _Sides(in_json, in_json, None)
     of_values = AvroMessages(request.df, request.column, request.schemas, request.wire_format, request.headers, "value")

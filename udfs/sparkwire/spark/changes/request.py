@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import BinaryType, IntegralType, StringType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, StringType, StructType
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.declarations import FORMATS
@@ -16,6 +18,8 @@ from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.spark.frames import quoted
 
 _CHOICES: Final = {"order": ("offset", "source"), "before": ("key", "full"), "nulls": ("written", "absent")}
+_TEXT_TYPE: Final = re.compile(r"`(?:[^`]|``)*`|\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
+"""a type of texts with a length, or a name in back quotes"""
 
 
 class Request(NamedTuple):
@@ -42,6 +46,8 @@ class Request(NamedTuple):
 
     def checked(self) -> Request:
         """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
+        if not isinstance(self.table, str):
+            raise TypeError(f"changes() expected table to be the name of a table, got {self.table!r}")
         if self.format not in FORMATS:
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
@@ -61,6 +67,8 @@ class Request(NamedTuple):
             column = self.find(getattr(self, name))
             if column is not None:
                 _check_integers(name, self.df.select(F.col(quoted(column))))
+        if self.headers is not None:
+            _check_headers(self.df, self.headers)
         keys = (self.keys,) if isinstance(self.keys, str) else None if self.keys is None else tuple(self.keys)
         return self._replace(keys=keys, columns=_columns(self.columns, self.df))
 
@@ -111,17 +119,68 @@ def _columns(given: Any, df: DataFrame) -> dict[str, str] | None:
     if given is None:
         return None
     if isinstance(given, str):
-        given = df.sparkSession.createDataFrame([], given).schema
+        given = _of_ddl(given, df)
     if isinstance(given, StructType):
-        return {field.name: field.dataType.simpleString() for field in given}
-    if isinstance(given, Mapping):
-        return {str(name): str(type) for name, type in given.items()}
-    raise TypeError(f"changes() expected columns to be a mapping, DDL text or a StructType, got {given!r}")
+        names = [field.name for field in given]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(printable(f"changes() expected columns to name each column once, got {twice[0]} twice"))
+        given = {field.name: field.dataType.simpleString() for field in given}
+    if not isinstance(given, Mapping):
+        raise TypeError(f"changes() expected columns to be a mapping, DDL text or a StructType, got {given!r}")
+    if not given:
+        raise ValueError("changes() expected columns to name the columns of the table, got none")
+    return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in given.items()}
 
 
-def check_messages(df: DataFrame, column: str) -> None:
-    """Raise TypeError if a column is neither BINARY nor STRING."""
-    type = df.select(F.col(column)).schema[0].dataType
+def _of_ddl(text: str, df: DataFrame) -> StructType:
+    """The columns in DDL text. Raises ValueError if it is invalid."""
+    try:
+        return df.sparkSession.createDataFrame([], _TEXT_TYPE.sub(_as_string, text)).schema
+    except PySparkException as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            printable(
+                f'changes() expected columns to be DDL text such as "id INT, name STRING", got {text!r}: {reason} '
+                "Types of Debezium, such as MicroTimestamp, need a mapping"
+            )
+        ) from None
+
+
+def _as_string(type: re.Match[str]) -> str:
+    """STRING for a type of texts with a length; a name in back quotes as it is."""
+    return type[0] if type[0].startswith("`") else "STRING"
+
+
+def _check_headers(df: DataFrame, column: str) -> None:
+    """Raise TypeError if a column does not have Kafka's headers."""
+    type = _type_of("headers", df, column)
+    item = type.elementType if isinstance(type, ArrayType) else None
+    if not isinstance(item, StructType) or [field.dataType.typeName() for field in item] != ["string", "binary"]:
+        raise TypeError(
+            printable(
+                "changes() expected headers to name a column of ARRAY<STRUCT<key STRING, value BINARY>>, "
+                f"got {type.simpleString().upper()}"
+            )
+        )
+
+
+def _type_of(argument: str, df: DataFrame, column: str) -> DataType:
+    """The type of a column. Raises ValueError if it does not exist."""
+    try:
+        return df.select(F.col(column)).schema[0].dataType
+    except PySparkException:
+        raise ValueError(
+            printable(
+                f"changes() expected {argument} to name a column of the DataFrame, got {column!r}. "
+                f"It has {', '.join(df.columns)}"
+            )
+        ) from None
+
+
+def check_messages(df: DataFrame, argument: str, column: str) -> None:
+    """Raise TypeError if a column is neither BINARY nor STRING, and ValueError if it does not exist."""
+    type = _type_of(argument, df, column)
     if not isinstance(type, BinaryType | StringType):
         raise TypeError(
             printable(f"changes() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}")
