@@ -12,14 +12,15 @@ import pytest
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
 from sparkwire.changes.columns import LIVE
-from sparkwire.changes.databus import DatabusSource, databus_changes, keys_in_schema
+from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
 from sparkwire.core.table_names import table_of
 from sparkwire.databus.client.buffer import split
-from tests.support.databus_members import MEMBER, Members
+from tests.support.client_streams import end, event
+from tests.support.databus_members import MEMBER, MEMBER_ID, Members, member
 from tests.support.datahub_history import KEYS, DataHubHistory, key_of
 
 COLUMNS = {"one": {"id": "STRING", "v": "LONG"}, "two": {"a": "STRING", "b": "STRING", "v": "LONG"}}
@@ -37,7 +38,7 @@ def test_databus() -> None:
     for seed in (4, 5):
         history = Members(seed)
         events = pa.array([event.as_py() for event in split(history.sent()).events], pa.binary())
-        source = DatabusSource("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]))
+        source = DatabusSource("com.shop.Member", read, keys_in_schema(read.schemas.texts[-1]), read.schemas)
         changes = databus_changes(events, None, pa.array(range(len(events))), source)
         table: dict[Any, bytes] = {}
         for row in in_order(changes.batch):
@@ -60,9 +61,44 @@ def test_a_delete_with_an_unknown_key_is_an_error() -> None:
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     events = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
     changes = databus_changes(
-        events, None, None, DatabusSource("com.shop.Member", read, ("id", "name"))
+        events, None, None, DatabusSource("com.shop.Member", read, ("id", "name"), read.schemas)
     ).batch.to_pylist()
     assert {(row["_op_"], row["_error_"]) for row in changes} == {("UPSERT", None), ("DELETE", "MISSING_FIELD")}
+
+
+def test_events_whose_schema_is_unknown_are_errors() -> None:
+    """A column was added, and the new schema is not given. Bytes that are no event may be of the source, too."""
+    known = schemas_of([MEMBER, '{"type":"record","name":"Other","fields":[{"name":"id","type":"long"}]}'])
+    source = DatabusSource("com.shop.Member", by_name(known)["com.shop.Member"], ("id",), known)
+    other_id = next(key for key, k in known.keys.items() if isinstance(key, bytes) and k == 1)
+    events = [
+        event(1, 40, 1, member(1, "a"), schema_id=MEMBER_ID),
+        event(2, 40, 1, member(1, "b"), schema_id=bytes(16)),
+        event(3, 40, 1, opcode=2, schema_id=bytes(16)),
+        event(4, 41, 1, b"\2", schema_id=other_id),
+        end(4),
+        b"garbage",
+        None,
+    ]
+    changes = databus_changes(pa.array(events, pa.binary()), None, None, source)
+    rows = [(row["_op_"], row["_table_"], row["name"]) for row in changes.batch.to_pylist()]
+    assert changes.rows.tolist() == [0, 1, 2, 5]
+    assert rows[0] == ("UPSERT", "com.shop.Member", "a")
+    assert [(table, name) for _, table, name in rows[1:]] == [(None, None)] * 3
+    first, *others = changes.batch["_error_"].to_pylist()
+    assert first is None
+    assert others[:2] == ["UNKNOWN_SCHEMA"] * 2
+    assert others[2] is not None
+
+
+def test_columns_of_all_schemas_whatever_their_order() -> None:
+    newer = MEMBER.replace('"fields":[', '"fields":[{"name":"age","type":["null","int"]},')
+    assert newer != MEMBER
+    for schemas in ([MEMBER, newer], [newer, MEMBER]):
+        known = schemas_of(schemas)
+        read = by_name(known)["com.shop.Member"]._replace(fields_of_last=False)
+        fields = {field.name: str(field.type) for field in databus_schema(DatabusSource("m", read, ("id",), known))}
+        assert (fields["age"], fields["name"]) == ("int32", "string")
 
 
 @pytest.mark.parametrize("seed", [3, 5, 9])

@@ -260,7 +260,9 @@ def changes_of_canal_and_maxwell() -> None:
 def changes_of_databus() -> None:
     read = by_name(schemas_of([MEMBER]))["com.shop.Member"]
     sent = pa.array([event.as_py() for event in split(Members(4).sent()).events], pa.binary())
-    databus_changes(sent, None, pa.array(range(len(sent))), DatabusSource("com.shop.Member", read, ("id",)))
+    databus_changes(
+        sent, None, pa.array(range(len(sent))), DatabusSource("com.shop.Member", read, ("id",), read.schemas)
+    )
 
 
 if __name__ == "__main__":

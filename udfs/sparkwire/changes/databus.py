@@ -10,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
 from sparkwire.avro.typed_rows import RowsReader
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
 from sparkwire.changes.columns import DELETE, UPSERT
-from sparkwire.core.column import bools_of
+from sparkwire.core.column import bools_of, primitive
 from sparkwire.databus.event_payloads import of_events, result_of
+from sparkwire.kernels import Bools
 
 ORDER: Final = pa.struct([("epoch", pa.int32()), ("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
 
@@ -26,6 +28,8 @@ class DatabusSource(NamedTuple):
     name: str
     read: RowsReader
     keys: tuple[str, ...] | None
+    known: Schemas
+    """the schemas of all sources"""
     epoch: int = 0
 
 
@@ -40,13 +44,20 @@ def databus_changes(
     source: DatabusSource,
     epochs: pa.Array | None = None,
 ) -> ChangeBatch:
-    """The changes of a source. ``files`` and ``positions`` are the locations of the events, or None if unknown."""
-    rows = np.flatnonzero(source.read.schemas.chosen(of_events(events).ids) >= 0)
+    """The changes of a source. ``files`` and ``positions`` are the locations of the events, or None if unknown.
+
+    An event with an unknown schema may be one of the source, so it is a row with an error.
+    """
+    ids = of_events(events).ids
+    is_unknown = (source.known.chosen(ids) < 0) & _may_be_data(events)
+    rows = np.flatnonzero((source.read.schemas.chosen(ids) >= 0) | is_unknown)
     chosen, count = events.take(pa.array(rows)), len(rows)
     values, errors = source.read.rows(of_events(chosen))
     is_delete = pc.equal(result_of("dbus_opcode", chosen), DELETE).fill_null(False)
     values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
     lost = pc.if_else(pa.array(keyless), ERRORS[MISSING_FIELD], None).cast(pa.string())
+    nameless = primitive(is_unknown[rows], type=pa.bool_())
+    errors = pc.coalesce(errors, pc.if_else(nameless, UNKNOWN_SCHEMA, None).cast(pa.string()))
     orders = pa.StructArray.from_arrays(
         [
             pa.repeat(pa.scalar(source.epoch, pa.int32()), count) if epochs is None else epochs.take(pa.array(rows)),
@@ -61,7 +72,7 @@ def databus_changes(
         pc.if_else(is_delete, DELETE, UPSERT),
         orders,
         result_of("dbus_timestamp", chosen),
-        pa.repeat(pa.scalar(source.name, pa.string()), count),
+        pc.if_else(nameless, None, source.name).cast(pa.string()),
         pa.nulls(count, pa.string()),
         names_column(source.keys, count),
         pa.nulls(count, schema.field("_before_").type),
@@ -71,6 +82,12 @@ def databus_changes(
         pc.coalesce(errors, lost),
     ]
     return ChangeBatch(rows, pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+def _may_be_data(events: pa.Array) -> Bools:
+    """Data events, and bytes that are no event."""
+    is_data = pc.equal(result_of("dbus_event_type", events), "DATA").fill_null(True)
+    return bools_of(pc.and_(is_data, events.is_valid()))
 
 
 def _with_keys(

@@ -26,11 +26,12 @@ def reading(request: Request) -> Reading:
         raise ValueError(
             "changes() of databus expected schemas, a folder of .avsc files, a list or a mapping; got none"
         )
-    readers = by_name(schemas_of(request.schemas))
+    known = schemas_of(request.schemas)
+    readers = by_name(known)
     name = request.table if request.table in readers else _by_short_name(request.table, list(readers))
-    read = readers[name]
+    read = readers[name]._replace(fields_of_last=False)
     keys = tuple(request.keys) if request.keys else keys_in_schema(read.schemas.texts[-1])
-    source = DatabusSource(name, read, keys, request.epoch if isinstance(request.epoch, int) else 0)
+    source = DatabusSource(name, read, keys, known, request.epoch if isinstance(request.epoch, int) else 0)
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
         raise ValueError(
