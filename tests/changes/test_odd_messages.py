@@ -115,7 +115,7 @@ def test_cells_of_other_connectors(connector: str) -> None:
     cells = {"id": {"value": 1, "set": True}, "name": None, "amount": {"value": "9.50", "set": True}}
     for op, before, after in (("c", None, cells), ("u", None, cells), ("d", cells, None)):
         [row] = rows([record(envelope(op, before, after, connector), KEY)])
-        assert row["_error_"].startswith("WRONG_FORMAT: the cells of this connector")
+        assert row["_error_"].startswith("WRONG_FORMAT: columns of this connector that are objects")
     plain = record(envelope("c", None, m.ROW, connector), KEY)
     assert parts(rows([plain])[0], "_op_", "name", "_error_") == ("INSERT", "amber", None)
 

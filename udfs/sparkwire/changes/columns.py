@@ -52,7 +52,7 @@ KEYS_KNOWN: Final = "sparkwire.keys"
 NEVER: Final = "sparkwire.never"
 """metadata of a column that is NULL in every row"""
 PARTIAL: Final = "sparkwire.partial"
-"""metadata of `_unavailable_`: a row without one of the table's columns does not tell its value"""
+"""metadata of `_unavailable_`: a row without one of the table's columns does not show its value"""
 
 TOPIC: Final = "sparkwire.topic"
 """metadata of `_order_`: the name of the column with the records' topics, if the input has one"""

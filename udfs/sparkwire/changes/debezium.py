@@ -134,7 +134,7 @@ def _errors(messages: MessageSide, wrong: Bools, dead: Bools, unknown: Bools) ->
 
 
 def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
-    """Messages of another system, and those of connectors whose messages are no rows, or do not tell what they changed."""
+    """Messages of another system, and those of connectors whose messages are no rows, or do not show what they changed."""
     scan = messages.scan
     wrong = _is_text(scan, "source.connector", MONGODB) | _has_cells(scan)
     wrong |= _is_text(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == UPDATE_CODE)

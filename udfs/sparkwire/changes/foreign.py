@@ -76,7 +76,7 @@ _KNOWN: Final = (
     ),
     *(
         _unsupported(
-            "Spanner's NEW_VALUES do not tell which columns an update changes: create the change stream with NEW_ROW",
+            "Spanner's NEW_VALUES do not show which columns an update changes: create the change stream with NEW_ROW",
             {"op": path},
             {"op": TEXT},
             ops=[NEW_VALUES],
@@ -85,7 +85,7 @@ _KNOWN: Final = (
     ),
     *(
         _unsupported(
-            'the cells of this connector, such as {"value": 1}, are not supported',
+            'columns of this connector that are objects, such as {"value": 1}, are not supported',
             {"op": f"{prefix}source.connector"},
             {"op": TEXT},
             ops=WITH_CELLS,

@@ -183,7 +183,7 @@ def _as_decimal(type: DataType) -> DecimalType | None:
 def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
     """The changes with the columns and types of the merged table.
 
-    A column that the changes do not have is NULL. Where rows without a column do not tell its value, it is unavailable.
+    A column that the changes do not have is NULL. Where rows without a column do not show its value, it is unavailable.
     """
     own = [field for field in schema if field.name not in _OWN]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]

@@ -26,4 +26,4 @@ class Reading(NamedTuple):
     topic: str | None = None
     """the column of topics, if any"""
     partial: bool = False
-    """whether a row without one of the table's columns does not tell its value"""
+    """whether a row without one of the table's columns does not show its value"""
