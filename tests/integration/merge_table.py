@@ -16,6 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from threading import Thread
@@ -251,6 +252,28 @@ class Facts:
             [list(row) for row in table.orderBy("id").select("id", "v", "w").collect()],
             table.schema["v"].dataType.typeName(),
         ]
+
+    def times_and_names_that_delta_needs_features_for(self) -> Any:
+        """A local time, and a name with spaces: in the first merge, or in a later one into a table or a path."""
+        name, path = "unit price, {a}=b;", f"delta.`{self.directory}/features`"
+        more = {"at": F.lit("2024-02-29 01:02:03").cast("timestamp_ntz"), name: F.struct(F.lit(1).alias("a b"))}
+        found = []
+        for target in ("shop.features", "shop.features_later", *([path] if self.kind == "delta" else [])):
+            steps = [more, more] if target == "shop.features" else [{}, {"at": more["at"]}, more]
+            for order, columns in enumerate(steps):
+                changes = simple(self.spark, ("UPSERT", order, 1, order))
+                sparkwire.merge(changes.select("*", *(one.alias(key) for key, one in columns.items())), target, "id")
+            rows = sparkwire.merged(self.spark, target).select("v", F.col("at").cast("string"), f"`{name}`.`a b`")
+            found.append([list(row) for row in rows.collect()])
+        return found
+
+    def a_date_becomes_a_time(self) -> Any:
+        errors = []
+        for order, type in enumerate(("date", "timestamp_ntz", "date")):
+            changes = simple(self.spark, ("UPSERT", order, order, order))
+            changes = changes.withColumn("at", F.lit("2024-02-29").cast(type))
+            errors.append(error_of(partial(sparkwire.merge, changes, "shop.days", "id")))
+        return [errors, sorted(str(row["at"]) for row in self.spark.table("shop.days").collect())]
 
     def deleted_rows_can_be_purged(self) -> Any:
         """By the statement of the page. Then a late change restores a row."""

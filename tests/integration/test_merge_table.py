@@ -60,6 +60,11 @@ RIGHT: dict[str, Any] = {
     "a_merge_is_one_commit": 1,
     "settings_stay": {},
     "columns_are_added_and_widen": [[[1, 1, "x"], [3, 2**40, "y"], [4, 4, None]], "long"],
+    "times_and_names_that_delta_needs_features_for": [
+        [[1, "2024-02-29 01:02:03", 1]],
+        *[[[2, "2024-02-29 01:02:03", 1]]] * 2,
+    ],
+    "a_date_becomes_a_time": [["no error"] * 3, ["2024-02-29 00:00:00"] * 3],
     "deleted_rows_can_be_purged": [1, [[2, 3]]],
     "a_name_with_other_characters": [[1, 1], [2, 2]],
     "a_delta_path": [[[2, 2]], ["id", "v", "_order_", "_time_"]],
@@ -106,9 +111,16 @@ RIGHT: dict[str, Any] = {
     "a_lost_worker": [[[1, 2]], []],
     "looked_up": [False, True],
 }
+NO_TIME = (
+    "ValueError: column at of shop.days is DATE, and cannot become TIMESTAMP_NTZ there: cast it, or name another target"
+)
 KINDS = ("delta", "iceberg")
 # Iceberg does not tell how many rows a TRUNCATE ends.
-OF_ICEBERG = {"results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]]}
+OF_ICEBERG = {
+    "results": [[3, 3, 0, 0], [3, 1, 2, 0], [3, None, 1, 0]],
+    "times_and_names_that_delta_needs_features_for": [[[order, "2024-02-29 01:02:03", 1]] for order in (1, 2)],
+    "a_date_becomes_a_time": [["no error", NO_TIME, "no error"], ["2024-02-29"] * 2],
+}
 
 
 Found = Callable[..., dict[str, Any]]

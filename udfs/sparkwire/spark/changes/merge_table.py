@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DayTimeIntervalType, StructType
+from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType, TimestampNTZType
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
@@ -34,6 +34,8 @@ _VIEW: Final = "sparkwire.view"
 """a property of the view"""
 _IS_WIDER: Final = "CANNOT_UP_CAST_DATATYPE"
 """the error of a view if a column of its table has become wider"""
+_NEEDS_MAPPING: Final = re.compile(r"[ ,;{}()\n\t=]")
+"""what Delta accepts in the name of a column only if it maps the names to others"""
 _EXISTS: Final = re.compile(r"ALREADY_EXISTS|already exists", re.IGNORECASE)
 _IS_NOT_EMPTY: Final = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
 
@@ -159,10 +161,10 @@ class TableTarget:
     def _create(self, noted: dict[str, Any]) -> None:
         """Create the table. This writes no files of data, so an interrupted merge leaves none."""
         columns = ", ".join(f"{quoted(field.name)} {sql_type(field.dataType)}" for field in self.schema)
+        needed = features(self.schema) if self.is_delta else {}
+        properties = ", ".join([_property(noted), *_as_properties(needed)])
         try:
-            self.spark.sql(
-                f"CREATE TABLE {self.rows} ({columns}) USING {self.provider} TBLPROPERTIES ({_property(noted)})"
-            )
+            self.spark.sql(f"CREATE TABLE {self.rows} ({columns}) USING {self.provider} TBLPROPERTIES ({properties})")
         except PySparkException as error:
             if _EXISTS.search(str(error)) and properties_of(self.spark, self.rows) is not None:
                 raise WriteConflictError(f"another job has created {self.rows.shown}: run this merge again") from error
@@ -189,7 +191,7 @@ class TableTarget:
         To CREATE TABLE, such a table exists. To a transaction, it does not.
         """
         empty = self.spark.createDataFrame([], self.schema)
-        empty.write.format("delta").mode("error").save(self.given.parts[1])
+        empty.write.format("delta").mode("error").options(**features(self.schema)).save(self.given.parts[1])
         self._note(noted)
 
     def _is_begun(self, stored: StructType) -> bool:
@@ -205,6 +207,9 @@ class TableTarget:
             for field in self.schema
             if field.name not in stored.names
         ]
+        needed = dict(features(self.schema).items() - features(stored).items()) if self.is_delta else {}
+        if needed:
+            self.spark.sql(f"ALTER TABLE {self.rows} SET TBLPROPERTIES ({', '.join(_as_properties(needed))})")
         if new:
             self.spark.sql(f"ALTER TABLE {self.rows} ADD COLUMNS ({', '.join(new)})")
         for field in stored:
@@ -217,7 +222,7 @@ class TableTarget:
             if self.is_delta:
                 self.spark.sql(f"ALTER TABLE {self.rows} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
             self.spark.sql(f"ALTER TABLE {self.rows} ALTER COLUMN {quoted(column)} TYPE {new.simpleString()}")
-        except PySparkException as error:
+        except Exception as error:  # PySpark has no class for the exceptions of catalogs
             raise ValueError(
                 printable(
                     f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
@@ -263,6 +268,37 @@ class TableTarget:
         """Run the MERGE. Returns the number of changed rows; None if the table's format does not report it."""
         counts = spark.sql(statement.as_merge(relation)).collect()
         return int(counts[0]["num_affected_rows"]) if counts and "num_affected_rows" in counts[0] else None
+
+
+def features(schema: StructType) -> dict[str, str]:
+    """The properties that a Delta table needs for these columns: an older table does not accept all types and names."""
+    needed = {}
+    if any(isinstance(type, TimestampNTZType) for type in _types(schema)):
+        needed["delta.feature.timestampNtz"] = "supported"
+    names = (field.name for type in _types(schema) if isinstance(type, StructType) for field in type)
+    if any(_NEEDS_MAPPING.search(name) for name in names):
+        needed |= {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
+    return needed
+
+
+def _types(type: DataType) -> Iterator[DataType]:
+    """A type and all types in it."""
+    yield type
+    match type:
+        case StructType():
+            inner = [field.dataType for field in type]
+        case ArrayType():
+            inner = [type.elementType]
+        case MapType():
+            inner = [type.keyType, type.valueType]
+        case _:
+            inner = []
+    for one in inner:
+        yield from _types(one)
+
+
+def _as_properties(properties: Mapping[str, str]) -> list[str]:
+    return [f"{sql_string(name)} = {sql_string(value)}" for name, value in sorted(properties.items())]
 
 
 def _property(noted: dict[str, Any]) -> str:
