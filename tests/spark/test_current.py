@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyspark.sql.functions as F
 import pytest
@@ -320,6 +321,8 @@ def test_as_of_a_time(spark: SparkSession) -> None:
     ):
         assert sparkwire.current(changes, "id", as_of=time).count() == there, time
     assert sparkwire.current(changes, "id", as_of=date(2024, 1, 2), until=0).count() == 0
+    assert sparkwire.current(changes, "id", as_of=date.min).count() == 0
+    assert sparkwire.current(changes, "id", as_of=date.max).count() == sparkwire.current(changes, "id").count()
     changes.unpersist()
 
 
@@ -342,7 +345,8 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [15, "15", "20240131", "yesterday", "2024-13-01", "", {"position": 15}, (1, 2), 1.5, True, datetime]
+    "value",
+    [15, "15", "20240131", "yesterday", "2024-13-01", "", {"position": 15}, (1, 2), 1.5, True, datetime, pd.NaT],
 )
 def test_as_of_takes_only_a_time(spark: SparkSession, value: Any) -> None:
     changes = spark.createDataFrame([], f"_op_ STRING, _order_ {ORDER}, _time_ TIMESTAMP, id INT")

@@ -294,6 +294,17 @@ def test_items_that_are_never_null(spark: SparkSession, tmp_path: Path, made: An
     assert sparkwire.merged(spark, tmp_path / "table").count() == 2
 
 
+def test_another_order_than_the_target_has(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    options: dict[str, Any] = {"format": "maxwell", "table": m.TABLE, "columns": m.COLUMNS, "keys": ["id"]}
+    value = m.maxwell(position="binlog.000001:5", xoffset=0)
+    sparkwire.merge(sparkwire.changes(messages(spark, (1, value)), **options), target)
+    with pytest.raises(
+        ValueError, match=r"has the order \(epoch, partition, offset\), and .* \(epoch, log, position, "
+    ):
+        sparkwire.merge(sparkwire.changes(messages(spark, (2, value)), order="source", **options), target)
+
+
 def test_a_truncate_that_names_a_key_is_no_row_of_it(spark: SparkSession, tmp_path: Path) -> None:
     target = tmp_path / "table"
     for rows in ([("INSERT", 1, 1, 1)], [("TRUNCATE", 2, 1, None), ("TRUNCATE", 3, 2, None)], [("INSERT", 4, 1, 4)]):

@@ -115,6 +115,13 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
         type = nullable(field.dataType)
         if field.name in new.names:
             wide = wider(type, new[field.name].dataType)
+            if wide is None and field.name == ORDER:
+                raise ValueError(
+                    printable(
+                        f"{target} has the order {_parts(type)}, and the changes have {_parts(new[ORDER].dataType)}: pass "
+                        "the order to sparkwire.changes that made the target, or name another target"
+                    )
+                )
             if wide is None:
                 raise ValueError(
                     printable(
@@ -125,6 +132,11 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
             type = wide
         fields.append(StructField(field.name, type))
     return StructType([*fields, *(field for field in new if field.name not in stored.names)])
+
+
+def _parts(order: DataType) -> str:
+    """The parts of an order, or the type of one without parts."""
+    return f"({', '.join(order.names)})" if isinstance(order, StructType) else order.simpleString().upper()
 
 
 def wider(old: DataType, new: DataType) -> DataType | None:

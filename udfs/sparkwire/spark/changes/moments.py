@@ -20,7 +20,7 @@ from sparkwire.spark.frames import quoted
 def moment(as_of: Any, schema: StructType) -> Column:
     """The time ``as_of``. Raises ValueError if it is no time, or the changes have none."""
     time = _parsed(as_of) if isinstance(as_of, str) else as_of
-    if not isinstance(time, date):
+    if not isinstance(time, date) or time != time:  # such as pandas.NaT
         raise _no_time(as_of)
     if TIME not in schema.names:
         raise ValueError(
@@ -30,7 +30,7 @@ def moment(as_of: Any, schema: StructType) -> Column:
         isinstance(as_of, str) and isinstance(time, datetime) and time.tzinfo is None
     ):  # as in SQL: of the session's time zone
         return F.lit(time.isoformat(" ")).cast("timestamp")
-    return F.lit(time).cast("timestamp")
+    return F.lit(time if isinstance(time, datetime) else time.isoformat()).cast("timestamp")
 
 
 def _parsed(text: str) -> datetime:
