@@ -156,7 +156,8 @@ def _check_headers(df: DataFrame, column: str) -> None:
     """Raise TypeError if a column does not have Kafka's headers."""
     type = _type_of("headers", df, column)
     item = type.elementType if isinstance(type, ArrayType) else None
-    if not isinstance(item, StructType) or [field.dataType.typeName() for field in item] != ["string", "binary"]:
+    kinds = [field.dataType for field in item] if isinstance(item, StructType) else []
+    if len(kinds) != 2 or not all(isinstance(kind, StringType | BinaryType) for kind in kinds):
         raise TypeError(
             printable(
                 "changes() expected headers to name a column of ARRAY<STRUCT<key STRING, value BINARY>>, "
