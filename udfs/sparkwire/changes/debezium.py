@@ -94,9 +94,8 @@ def read_debezium(
         is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
         after = without_cells(after, of_cells & (after.kinds == OBJECT), is_delete)
         before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
-    unmodified = (_is_text(scan, "source.value_capture_type", OLD_AND_NEW_VALUES) & (scan.operations == UPDATE_CODE))[
-        rows
-    ]
+    unmodified = _is_text(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
+    unmodified &= scan.operations[rows] == UPDATE_CODE
     errors = _errors(messages, wrong, dead, unknown | odd | (dead & no_key)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)
@@ -147,8 +146,11 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
 
 def _is_text(scan: Messages, field: str, *wanted: str) -> Bools:
     """Envelopes with one of these texts in a field."""
-    texts = values.texts(scan.slot(field).only(scan.enveloped))
-    return bools_of(pc.is_in(texts, pa.array(wanted)).fill_null(False))
+    value = scan.slot(field)
+    found: Bools = scan.enveloped & np.isin(value.sizes, [len(text) for text in wanted])
+    if found.any():
+        found &= bools_of(pc.is_in(values.texts(value.only(found)), pa.array(wanted)).fill_null(False))
+    return found
 
 
 def _has_cells(scan: Messages) -> Bools:
