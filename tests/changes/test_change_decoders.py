@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 from random import Random
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 
@@ -89,6 +91,52 @@ def test_events_whose_schema_is_unknown_are_errors() -> None:
     assert first is None
     assert others[:2] == ["UNKNOWN_SCHEMA"] * 2
     assert others[2] is not None
+
+
+def databus_rows(*events: Any, epochs: pa.Array | None = None) -> list[dict[str, Any]]:
+    known = schemas_of({0: MEMBER, MEMBER_ID: MEMBER})
+    source = DatabusSource("com.shop.Member", by_name(known)["com.shop.Member"], ("id",), known)
+    changes = databus_changes(pa.array(events, pa.binary()), None, None, source, epochs)
+    return list(changes.batch.to_pylist())
+
+
+def test_an_event_without_a_key_is_an_error() -> None:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, json.loads(MEMBER), {"id": None, "name": "a"})
+    [row] = databus_rows(event(1, 40, 1, out.getvalue(), schema_id=MEMBER_ID))
+    assert (row["_op_"], row["name"], row["_error_"]) == ("UPSERT", "a", "MISSING_FIELD")
+
+
+def test_control_events_are_no_rows_whatever_their_schema_id() -> None:
+    """The sixteen zeros of a control event are version 0 of a schema, too. Databus takes source 0 for data."""
+    assert databus_rows(end(1), event(1, -4, 1, member(1, "a"), schema_id=MEMBER_ID)) == []
+    [row] = databus_rows(event(1, 0, 1, member(5, "e"), schema_id=MEMBER_ID))
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+def test_an_event_with_damage_is_a_row() -> None:
+    """Its source id may be damaged, too."""
+    sound = event(1, 40, 1, member(1, "a"), schema_id=MEMBER_ID)
+    for place in range(len(sound)):
+        for bit in range(8):
+            damaged = bytearray(sound)
+            damaged[place] ^= 1 << bit
+            [row] = databus_rows(bytes(damaged))
+            assert row["_error_"] is not None, (place, bit)
+
+
+def test_epochs_of_events() -> None:
+    events = [event(1, 40, 1, member(1, "a"), schema_id=MEMBER_ID)] * 3
+    rows = databus_rows(*events, epochs=pa.array([7, None, 2**40]))
+    assert [(row["_order_"]["epoch"], row["_error_"]) for row in rows] == [
+        (7, None),
+        (None, "MISSING_FIELD"),
+        (None, "MISSING_FIELD"),
+    ]
+
+
+def test_the_key_of_a_schema_that_is_a_union() -> None:
+    assert keys_in_schema(f'["null",{MEMBER}]') == ("id",)
 
 
 def test_columns_of_all_schemas_whatever_their_order() -> None:

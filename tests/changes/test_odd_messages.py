@@ -147,6 +147,25 @@ def test_columns_say_what_plain_values_mean() -> None:
     )
 
 
+@pytest.mark.parametrize("op", ["UPDATE_BEFOR", "DELETE"])
+def test_an_old_row_of_datahub_is_in_before(op: str) -> None:
+    message = m.datahub(op)
+    image = message["payload"].pop("before", None) or message["payload"]["after"]
+    message["payload"]["after"] = image
+    [row] = rows([record(message)], "datahub", columns={"id": "LONG"})
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+def test_an_old_key_in_part() -> None:
+    """The message does not show whether the other column is NULL, or as it is now."""
+    new = {"a": 1, "b": 2, "v": "y"}
+    [row] = rows([record(envelope("u", {"a": 1}, new))], **TWO_KEYS)
+    assert row["_error_"] == "MISSING_FIELD"
+    for before in ({"a": 1, "b": None}, {"v": "x"}, None):
+        [row] = rows([record(envelope("u", before, new))], **TWO_KEYS)
+        assert row["_error_"] is None
+
+
 def test_a_deep_value_of_a_cell() -> None:
     deep = DEEP[:5000].decode() + "]" * 5000
     [row] = rows([record(cassandra(f'"x":{{"value":{deep},"set":true}}'))], columns={"id": "INT", "x": "DOUBLE"})

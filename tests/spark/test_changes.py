@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyspark.sql.functions as F
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -70,6 +71,22 @@ def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Pat
     changes = sparkwire.changes(events.select(*names), "event", format="databus", table="Member", schemas=[MEMBER])
     rows = sparkwire.current(changes).collect()
     assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
+
+
+def test_columns_beside_databus_events(spark: SparkSession) -> None:
+    """The epoch is a column; the position has to be an integer."""
+    sent = event(5, 40, 1, member(1, "a"), schema_id=MEMBER_ID)
+    df = spark.createDataFrame([(bytearray(sent), 7, "x")], "event BINARY, life INT, position STRING")
+    options: dict[str, Any] = {"format": "databus", "table": "Member", "schemas": [MEMBER]}
+    for epoch, expected in (("life", 7), (F.col("life") + 1, 8)):
+        [row] = sparkwire.changes(df.drop("position"), "event", epoch=epoch, **options).collect()
+        assert (row["_order_"]["epoch"], row["_error_"]) == (expected, None)
+    with pytest.raises(TypeError, match="expected a column of integers for position, got STRING"):
+        sparkwire.changes(df, "event", **options)
+    with pytest.raises(TypeError, match="expected a column of texts for file, got BINARY: rename it"):
+        sparkwire.changes(df.select("event", F.col("event").alias("file")), "event", **options)
+    with pytest.raises(ValueError, match="expected each key column once, got id, id"):
+        sparkwire.changes(df.drop("position"), "event", keys=["id", "id"], **options)
 
 
 @pytest.mark.parametrize("format", ["debezium", "canal"])

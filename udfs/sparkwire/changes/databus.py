@@ -15,6 +15,7 @@ from sparkwire.avro.typed_rows import RowsReader
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
 from sparkwire.changes.columns import DELETE, UPSERT
+from sparkwire.changes.records import int32
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.databus.event_payloads import of_events, result_of
 from sparkwire.kernels import Bools
@@ -49,18 +50,22 @@ def databus_changes(
     An event with an unknown schema may be one of the source, so it is a row with an error.
     """
     ids = of_events(events).ids
-    is_unknown = (source.known.chosen(ids) < 0) & _may_be_data(events)
-    rows = np.flatnonzero((source.read.schemas.chosen(ids) >= 0) | is_unknown)
+    is_data = _may_be_data(events)
+    is_unknown = (source.known.chosen(ids) < 0) & is_data
+    rows = np.flatnonzero((source.read.schemas.chosen(ids) >= 0) & is_data | is_unknown)
     chosen, count = events.take(pa.array(rows)), len(rows)
     values, errors = source.read.rows(of_events(chosen))
     is_delete = pc.equal(result_of("dbus_opcode", chosen), DELETE).fill_null(False)
     values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
-    lost = pc.if_else(pa.array(keyless), ERRORS[MISSING_FIELD], None).cast(pa.string())
+    epoch = (
+        pa.repeat(pa.scalar(source.epoch, pa.int32()), count) if epochs is None else int32(epochs.take(pa.array(rows)))
+    )
+    lost = pc.if_else(pc.or_(pa.array(keyless), epoch.is_null()), ERRORS[MISSING_FIELD], None).cast(pa.string())
     nameless = primitive(is_unknown[rows], type=pa.bool_())
     errors = pc.coalesce(errors, pc.if_else(nameless, UNKNOWN_SCHEMA, None).cast(pa.string()))
     orders = pa.StructArray.from_arrays(
         [
-            pa.repeat(pa.scalar(source.epoch, pa.int32()), count) if epochs is None else epochs.take(pa.array(rows)),
+            epoch,
             result_of("dbus_sequence", chosen),
             pa.nulls(count, pa.string()) if files is None else files.take(pa.array(rows)).cast(pa.string()),
             pa.nulls(count, pa.int64()) if positions is None else positions.take(pa.array(rows)).cast(pa.int64()),
@@ -85,15 +90,17 @@ def databus_changes(
 
 
 def _may_be_data(events: pa.Array) -> Bools:
-    """Data events, and bytes that are no event."""
+    """Data events, corrupt events, whose source is not certain, and those of source 0, which Databus takes for data."""
     is_data = pc.equal(result_of("dbus_event_type", events), "DATA").fill_null(True)
-    return bools_of(pc.and_(is_data, events.is_valid()))
+    is_damaged = result_of("dbus_error", events).is_valid()
+    is_zero = pc.equal(result_of("dbus_src_id", events), 0).fill_null(False)
+    return bools_of(pc.and_(events.is_valid(), pc.or_(pc.or_(is_data, is_damaged), is_zero)))
 
 
 def _with_keys(
     events: pa.Array, values: Sequence[pa.Array], source: DatabusSource, deletes: np.ndarray
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """Fill in the key of each DELETE without a payload. Also returns which of the DELETEs still have no key."""
+    """Fill in the key of each DELETE without a payload. Also returns which events have no key then."""
     names = [field.name for field in source.read.fields]
     columns = list(values)
     if source.keys is None:
@@ -108,11 +115,13 @@ def _with_keys(
     unknown = np.ones(len(events), np.bool_)
     for name in source.keys:
         unknown &= ~bools_of(columns[names.index(name)].is_valid())
-    return columns, unknown & deletes
+    return columns, unknown
 
 
 def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
-    """The keys in the events' headers as a column of this type; NULL if a key does not fit the type."""
+    """The keys in the events' headers as a column of this type; NULL for a key that does not fit it, or has a schema."""
+    has_schema = pc.equal(result_of("dbus_key_type", events), "SCHEMA").fill_null(False)
+    events = pc.if_else(has_schema, None, events)
     if pa.types.is_string(type):
         return result_of("dbus_key", events)
     if pa.types.is_binary(type):
@@ -130,6 +139,8 @@ def _event_keys(events: pa.Array, type: pa.DataType) -> pa.Array:
 def keys_in_schema(text: str) -> tuple[str, ...] | None:
     """The primary key in a Databus schema: ``pk=…`` in its ``meta``, else a field ``key``; None if neither exists."""
     schema = json.loads(text)
+    if isinstance(schema, list):  # a record or null
+        schema = next((branch for branch in schema if isinstance(branch, dict)), {})
     names = [field["name"] for field in schema.get("fields", ())]
     for part in str(schema.get("meta", "")).split(";"):
         name, _, value = part.partition("=")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIELD, OK, UNKNOWN_OPCODE, WRONG_FORMAT
 from sparkwire.changes import foreign
-from sparkwire.changes.columns import DELETE, INSERT, READ, TRUNCATE, UPDATE
+from sparkwire.changes.columns import DELETE, INSERT, READ, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
@@ -23,6 +23,9 @@ from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
+
+_OF_OLD_ROWS: Final = pa.array([DELETE, UPDATE_BEFORE])
+"""operations whose row is the old one"""
 
 
 class Expanded(NamedTuple):
@@ -153,14 +156,13 @@ def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
 
 def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Bools | None]:
     """The old and the new row, and the old rows that have only the changed members."""
-    is_delete = bools_of(pc.equal(ops, DELETE).fill_null(False))
+    is_old = bools_of(pc.is_in(ops, _OF_OLD_ROWS))
     before, after = objects_only(expanded.before), objects_only(expanded.after)
-    of_delete = is_delete & ((before.kinds != OBJECT) | (before.counts == 0))
-    whole = before.unless(of_delete, after)
-    is_partial = None
-    if system.before_is_partial:
+    whole, is_partial = before, None
+    if system.before_is_partial:  # then the row of a DELETE is where other operations have the new one
+        whole = before.unless(is_old & ((before.kinds != OBJECT) | (before.counts == 0)), after)
         is_partial = bools_of(pc.equal(ops, UPDATE).fill_null(False)) & (before.kinds == OBJECT)
-    return whole, after.only(~is_delete), is_partial
+    return whole, after.only(~is_old), is_partial
 
 
 def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools, ops: pa.Array, system: System) -> pa.Array:

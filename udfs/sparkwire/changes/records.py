@@ -76,14 +76,14 @@ def orders(
     """
     taken = primitive(rows)
     epoch = pa.scalar(plan.epoch, pa.int32())
-    epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else _int32(records.epochs.take(taken))
+    epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else int32(records.epochs.take(taken))
     if positions is not None:
         is_first = pc.equal(ops, READ).fill_null(False)
         parts = [pc.if_else(is_first, None, part) for part in positions.flatten()]
         placed = pc.or_(positions.is_valid(), is_first)
     else:
         partitions = (
-            pa.repeat(_ZERO, len(rows)) if records.partitions is None else _int32(records.partitions.take(taken))
+            pa.repeat(_ZERO, len(rows)) if records.partitions is None else int32(records.partitions.take(taken))
         )
         offsets = pa.nulls(len(rows), pa.int64()) if records.offsets is None else records.offsets.take(taken)
         parts = [partitions, offsets.cast(pa.int64())]
@@ -97,7 +97,7 @@ def orders(
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask), placed
 
 
-def _int32(numbers: pa.Array) -> pa.Array:
+def int32(numbers: pa.Array) -> pa.Array:
     """INT from integers; NULL for one that does not fit."""
     wide = numbers.cast(pa.int64())
     fits = pc.and_(pc.greater_equal(wide, -(2**31)), pc.less(wide, 2**31))

@@ -99,6 +99,7 @@ def change_batch(
     after, before = (read_images(source, types, said.versions) for source in (source_after, source_before))
     has_after = bools_of(after.column.is_valid())
     is_delete = bools_of(pc.equal(said.ops, DELETE).fill_null(False))
+    is_live = bools_of(pc.is_in(said.ops, pa.array(LIVE)))
     old_row = _old_row(before.column, types, plan)
     if said.record_keys is not None:
         old_row = _with_keys(old_row, said.record_keys.column, is_delete)
@@ -115,6 +116,7 @@ def change_batch(
     lost = _without_members(source_after, source_before, has_after, own_keys)
     if said.record_keys is not None:
         columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
+    torn = _with_torn_keys(source_before, is_live & has_after, _key_lists(list(types), key_names, plan))
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
@@ -123,7 +125,6 @@ def change_batch(
         schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places
     )
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
-    is_live = bools_of(pc.is_in(said.ops, pa.array(LIVE)))
     checks = (
         (is_live & ~has_after, MISSING_FIELD),
         (is_delete & has_after & source_before.present, BAD_FIELD),
@@ -137,6 +138,7 @@ def change_batch(
         (_of_nothing(columns, is_delete), MISSING_FIELD),
         (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
+        (torn & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
     )
     errors = said.errors
@@ -196,6 +198,16 @@ def _without_members(
             kinds = np.where(has_after, after.value(names[k]).kinds, before.value(names[k]).kinds)
             lost[:, k] |= rows & (kinds == ABSENT)
     return lost
+
+
+def _with_torn_keys(before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
+    """The chosen rows whose old row has members for some columns of the key, and none for others."""
+    names, torn = list(before.places), np.zeros(len(chosen), np.bool_)
+    for places, rows in keys:
+        if len(places) > 1:
+            has = np.stack([before.value(names[k]).kinds != ABSENT for k in places])
+            torn |= rows & chosen & before.present & has.any(axis=0) & ~has.all(axis=0)
+    return torn
 
 
 def _with_members_of_keys(

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
     BEFORE,
+    ERROR,
     EVENT,
     KEYS,
     KEYS_KNOWN,
@@ -119,7 +120,8 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
         return list(known)
     if changes.isStreaming:
         raise ValueError(printable(f"the key of the table is not known before the stream is read: {give}"))
-    key_lists = [list(row[0]) for row in changes.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
+    right = changes.where(f"{ERROR} IS NULL") if ERROR in changes.columns else changes
+    key_lists = [list(row[0]) for row in right.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
     if not key_lists:
         raise ValueError(printable(f"no message names the primary key of the table: {give}"))
     if len(key_lists) > 1:

@@ -11,11 +11,11 @@ from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
 from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
-from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED
+from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, check_keys
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema
 from sparkwire.core.table_names import unknown_table
 from sparkwire.spark.changes.reading import Arrays, Reading
-from sparkwire.spark.changes.request import Request
+from sparkwire.spark.changes.request import Request, check_place
 from sparkwire.spark.frames import check_binary, quoted
 
 
@@ -32,6 +32,8 @@ def reading(request: Request) -> Reading:
     read = readers[name]._replace(fields_of_last=False)
     keys = tuple(request.keys) if request.keys else keys_in_schema(read.schemas.texts[-1])
     source = DatabusSource(name, read, keys, known, request.epoch if isinstance(request.epoch, int) else 0)
+    if request.keys is not None:
+        check_keys(request.keys, [field.name for field in read.fields], "changes")
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
         raise ValueError(
@@ -43,6 +45,7 @@ def reading(request: Request) -> Reading:
     for role, names in (("file", ("file", "stream")), ("position", ("position",))):
         present = next(filter(None, map(request.find, names)), None)
         if present:
+            check_place(role, request.df, present)
             needs[role] = present
 
     def decode(given: Arrays) -> ChangeBatch:

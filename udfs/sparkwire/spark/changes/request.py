@@ -110,6 +110,18 @@ def _check_integers(name: str, column: DataFrame) -> None:
         )
 
 
+def check_place(role: str, df: DataFrame, column: str) -> None:
+    """Raise TypeError if a column cannot contain the file or the position of an event."""
+    if role == "position":
+        _check_integers(role, df.select(F.col(quoted(column))))
+    elif not isinstance(type := df.schema[column].dataType, StringType | IntegralType):
+        raise TypeError(
+            printable(
+                f"changes() expected a column of texts for {column}, got {type.simpleString().upper()}: rename it"
+            )
+        )
+
+
 def is_case_sensitive(df: DataFrame) -> bool:
     return str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
 
