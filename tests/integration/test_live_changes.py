@@ -174,4 +174,5 @@ def test_tables_equal_the_database_whatever_is_killed(tmp_path: Path) -> None:
 
 def assert_equal(rows: dict[str, list[dict[str, Any]]], database: Postgres) -> None:
     wanted = truth(database)
-    assert {kind: own == wanted for kind, own in rows.items()} == dict.fromkeys(rows, True)
+    differing = {kind: [row for row in own + wanted if (row in own) != (row in wanted)] for kind, own in rows.items()}
+    assert all(own == wanted for own in rows.values()), differing
