@@ -24,6 +24,7 @@ from sparkwire.databus.client.buffer import split
 from tests.support.client_streams import end, event
 from tests.support.databus_members import MEMBER, MEMBER_ID, Members, member
 from tests.support.datahub_history import KEYS, DataHubHistory, key_of
+from tests.support.oracles.databus_writer import BYTES_KEY, PAYLOAD, SCHEMA_KEY, write
 
 COLUMNS = {"one": {"id": "STRING", "v": "LONG"}, "two": {"a": "STRING", "b": "STRING", "v": "LONG"}}
 
@@ -114,8 +115,8 @@ def test_control_events_are_no_rows_whatever_their_schema_id() -> None:
     assert row["_error_"] == "MISSING_FIELD"
 
 
-def test_an_event_with_damage_is_a_row() -> None:
-    """Its source id may be damaged, too."""
+def test_a_corrupt_event_is_a_row() -> None:
+    """Its source id may be corrupt, too."""
     sound = event(1, 40, 1, member(1, "a"), schema_id=MEMBER_ID)
     for place in range(len(sound)):
         for bit in range(8):
@@ -133,6 +134,31 @@ def test_epochs_of_events() -> None:
         (None, "MISSING_FIELD"),
         (None, "MISSING_FIELD"),
     ]
+
+
+@pytest.mark.parametrize(("key_type", "expected"), [(BYTES_KEY, ("abc", None)), (SCHEMA_KEY, (None, "MISSING_FIELD"))])
+def test_a_delete_whose_key_has_a_schema(key_type: int, expected: tuple[str | None, str | None]) -> None:
+    """The bytes of such a key are not its text."""
+    text = MEMBER.replace('"long"', '"string"')
+    known = schemas_of({MEMBER_ID: text})
+    fields = {
+        "version": 2,
+        "byte_order": "BIG_ENDIAN",
+        "attributes": 2 | key_type << 2 | PAYLOAD,
+        "timestamp_nanos": 0,
+        "src_id": 40,
+        "physical_partition_id": 0,
+        "sequence": 1,
+        "key_bytes": b"abc",
+        "key_schema_id": MEMBER_ID,
+        "key_schema_version": 1,
+        "value": b"",
+        "schema_id": MEMBER_ID,
+        "schema_version": 1,
+    }
+    source = DatabusSource("com.shop.Member", by_name(known)["com.shop.Member"], ("id",), known)
+    [row] = databus_changes(pa.array([write(fields)], pa.binary()), None, None, source).batch.to_pylist()
+    assert (row["_op_"], row["id"], row["_error_"]) == ("DELETE", *expected)
 
 
 def test_the_key_of_a_schema_that_is_a_union() -> None:

@@ -13,7 +13,7 @@ from tests.support.oracles.databus import MAGIC, crc
 
 LONG_KEY, BYTES_KEY, SCHEMA_KEY = 1, 2, 3
 """bits 2 and 3 of the attributes, in V2"""
-_METADATA, _PAYLOAD = 64, 128
+_METADATA, PAYLOAD = 64, 128
 _KINDS = {16: 0, 4: 1}
 """the digest types, by size: MD5, CRC-32"""
 
@@ -50,7 +50,7 @@ def _v2(event: Event, order: str) -> bytes:
     elif kind == SCHEMA_KEY:
         key = _part(event, "key_bytes", "key_schema", order)
     body = _part(event, "metadata", "metadata_schema", order) if attributes & _METADATA else b""
-    body += _part(event, "value", "schema", order) if attributes & _PAYLOAD else b""
+    body += _part(event, "value", "schema", order) if attributes & PAYLOAD else b""
     header_length = 45 + len(key)
     names = ("timestamp_nanos", "src_id", "physical_partition_id", "sequence")
     fields = [event[name] for name in names]

@@ -116,7 +116,7 @@ def changes(
     ValueError
         if an argument is invalid, the columns are not known, or two columns of the result would have one name.
     TypeError
-        if the column is neither BINARY nor STRING.
+        if a column has another type than its argument needs.
 
     Examples
     --------

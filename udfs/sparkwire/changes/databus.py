@@ -57,9 +57,8 @@ def databus_changes(
     values, errors = source.read.rows(of_events(chosen))
     is_delete = pc.equal(result_of("dbus_opcode", chosen), DELETE).fill_null(False)
     values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
-    epoch = (
-        pa.repeat(pa.scalar(source.epoch, pa.int32()), count) if epochs is None else int32(epochs.take(pa.array(rows)))
-    )
+    own_epoch = pa.repeat(pa.scalar(source.epoch, pa.int32()), count)
+    epoch = own_epoch if epochs is None else int32(epochs.take(pa.array(rows)))
     lost = pc.if_else(pc.or_(pa.array(keyless), epoch.is_null()), ERRORS[MISSING_FIELD], None).cast(pa.string())
     nameless = primitive(is_unknown[rows], type=pa.bool_())
     errors = pc.coalesce(errors, pc.if_else(nameless, UNKNOWN_SCHEMA, None).cast(pa.string()))
@@ -92,9 +91,9 @@ def databus_changes(
 def _may_be_data(events: pa.Array) -> Bools:
     """Data events, corrupt events, whose source is not certain, and those of source 0, which Databus takes for data."""
     is_data = pc.equal(result_of("dbus_event_type", events), "DATA").fill_null(True)
-    is_damaged = result_of("dbus_error", events).is_valid()
+    is_corrupt = result_of("dbus_error", events).is_valid()
     is_zero = pc.equal(result_of("dbus_src_id", events), 0).fill_null(False)
-    return bools_of(pc.and_(events.is_valid(), pc.or_(pc.or_(is_data, is_damaged), is_zero)))
+    return bools_of(pc.and_(events.is_valid(), pc.or_(pc.or_(is_data, is_corrupt), is_zero)))
 
 
 def _with_keys(

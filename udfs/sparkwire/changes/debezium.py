@@ -94,7 +94,7 @@ def read_debezium(
         is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
         after = without_cells(after, of_cells & (after.kinds == OBJECT), is_delete)
         before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
-    unmodified = _is_text(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
+    unmodified = _envelopes_with(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
     unmodified &= scan.operations[rows] == UPDATE_CODE
     errors = _errors(messages, wrong, dead, unknown | odd | (dead & no_key)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
@@ -135,8 +135,8 @@ def _errors(messages: MessageSide, wrong: Bools, dead: Bools, unknown: Bools) ->
 def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     """Messages of another system, and those of connectors whose messages are no rows, or do not show what they changed."""
     scan = messages.scan
-    wrong = _is_text(scan, "source.connector", MONGODB) | _has_cells(scan)
-    wrong |= _is_text(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == UPDATE_CODE)
+    wrong = _envelopes_with(scan, "source.connector", MONGODB) | _has_cells(scan)
+    wrong |= _envelopes_with(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == UPDATE_CODE)
     coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
     likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
@@ -144,8 +144,8 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     return wrong
 
 
-def _is_text(scan: Messages, field: str, *wanted: str) -> Bools:
-    """Envelopes with one of these texts in a field."""
+def _envelopes_with(scan: Messages, field: str, *wanted: str) -> Bools:
+    """Envelopes that have one of these texts in a field."""
     value = scan.slot(field)
     found: Bools = scan.enveloped & np.isin(value.sizes, [len(text) for text in wanted])
     if found.any():
@@ -155,7 +155,7 @@ def _is_text(scan: Messages, field: str, *wanted: str) -> Bools:
 
 def _has_cells(scan: Messages) -> Bools:
     """Messages of connectors whose columns may be objects with a value, if all columns are."""
-    found = _is_text(scan, "source.connector", *WITH_CELLS)
+    found = _envelopes_with(scan, "source.connector", *WITH_CELLS)
     rows = np.flatnonzero(found)
     if len(rows):
         after, before = (scan.slot(image).at(rows) for image in ("after", "before"))

@@ -116,7 +116,7 @@ def change_batch(
     lost = _without_members(source_after, source_before, has_after, own_keys)
     if said.record_keys is not None:
         columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
-    torn = _with_torn_keys(source_before, is_live & has_after, _key_lists(list(types), key_names, plan))
+    has_part_of_key = _with_part_of_key(source_before, is_live & has_after, _key_lists(list(types), key_names, plan))
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
@@ -138,7 +138,7 @@ def change_batch(
         (_of_nothing(columns, is_delete), MISSING_FIELD),
         (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
-        (torn & (not plan.absent_nulls), MISSING_FIELD),
+        (has_part_of_key & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
     )
     errors = said.errors
@@ -200,14 +200,14 @@ def _without_members(
     return lost
 
 
-def _with_torn_keys(before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
+def _with_part_of_key(before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
     """The chosen rows whose old row has members for some columns of the key, and none for others."""
-    names, torn = list(before.places), np.zeros(len(chosen), np.bool_)
+    names, found = list(before.places), np.zeros(len(chosen), np.bool_)
     for places, rows in keys:
         if len(places) > 1:
             has = np.stack([before.value(names[k]).kinds != ABSENT for k in places])
-            torn |= rows & chosen & before.present & has.any(axis=0) & ~has.all(axis=0)
-    return torn
+            found |= rows & chosen & before.present & has.any(axis=0) & ~has.all(axis=0)
+    return found
 
 
 def _with_members_of_keys(

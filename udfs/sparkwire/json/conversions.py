@@ -328,17 +328,13 @@ def as_floats(numbers: pa.Array, type: pa.DataType) -> pa.Array:
     if pc.all(fits).as_py() is not False:
         return floats
     fits = pc.or_(fits, pc.equal(floats.cast(pa.string()).cast(pa.float64()), numbers))
-    others = np.flatnonzero(bools_of(pc.invert(fits).fill_null(False)) & np.isfinite(numbers.fill_null(0)))
-    if len(others):
-        pairs = zip(
-            floats.take(primitive(others)).to_pylist(), numbers.take(primitive(others)).to_pylist(), strict=True
-        )
+    fits = pc.or_(fits, pc.is_nan(numbers))
+    others = pc.invert(fits).fill_null(False)
+    if pc.any(others).as_py():
+        pairs = zip(floats.filter(others).to_pylist(), numbers.filter(others).to_pylist(), strict=True)
         longer = [any(float(f"{single:.{digits}g}") == number for digits in _FLOAT_DIGITS) for single, number in pairs]
-        fits = pc.replace_with_mask(
-            fits, primitive(np.isin(np.arange(len(fits)), others), type=pa.bool_()), pa.array(longer)
-        )
-    is_nan = pc.is_nan(numbers)
-    return pc.if_else(pc.or_(fits, is_nan), floats, None)
+        fits = pc.replace_with_mask(fits, others, pa.array(longer, pa.bool_()))
+    return pc.if_else(fits, floats, None)
 
 
 def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:

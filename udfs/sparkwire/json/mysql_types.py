@@ -46,6 +46,7 @@ _TEXTS: Final = ("text", "tinytext", "mediumtext", "longtext")
 _LONG_TEXTS: Final = ("long", "clob", "long varchar")
 _LONGEST_VARCHAR: Final = 65535
 _FLOAT_BITS: Final = 24
+"""of FLOAT(p); with more bits it is a DOUBLE"""
 _INTEGERS: Final = {
     "tinyint": 0,
     "boolean": 0,

@@ -16,6 +16,7 @@ from sparkwire.changes.columns import (
     EVENT,
     KEYS,
     KEYS_KNOWN,
+    MISSING_IS_UNKNOWN,
     NEVER,
     ORDER,
     TOPIC,
@@ -65,6 +66,11 @@ class ChangedTable(NamedTuple):
     def may_lack_values(self) -> bool:
         """Whether a row may have `_unavailable_` columns."""
         return bool(self.values) and self.may_have(UNAVAILABLE)
+
+    @property
+    def missing_is_unknown(self) -> bool:
+        """Whether a column that the changes do not have has an unknown value, instead of NULL."""
+        return self.may_have(UNAVAILABLE) and MISSING_IS_UNKNOWN in (self.schema[UNAVAILABLE].metadata or {})
 
     @property
     def has_unexpected(self) -> bool:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import KEYS, KEYS_KNOWN, NEVER, ORDER, PARTIAL, TOPIC, UNAVAILABLE
+from sparkwire.changes.columns import KEYS, KEYS_KNOWN, MISSING_IS_UNKNOWN, NEVER, ORDER, TOPIC, UNAVAILABLE
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes import databus_changes, json_changes
 from sparkwire.spark.changes.reading import Reading
@@ -62,8 +62,8 @@ def _read(request: Request, reading: Reading) -> DataFrame:
     inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
     rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *new_columns]))
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
-    if reading.partial:
-        marks[UNAVAILABLE] = {PARTIAL: True}
+    if reading.missing_is_unknown:
+        marks[UNAVAILABLE] = {MISSING_IS_UNKNOWN: True}
     if reading.keys is not None:
         marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
     if reading.topic is not None:

@@ -62,10 +62,11 @@ def reading(request: Request) -> Reading:
         read_values=sides.values,
         read_keys=sides.keys,
     )
-    partial = request.format in SYSTEMS and SYSTEMS[request.format].missing_is_unknown
-    never = (UNAVAILABLE,) if request.format in SYSTEMS and not partial else ()
+    missing_is_unknown = request.format in SYSTEMS and SYSTEMS[request.format].missing_is_unknown
+    never = (UNAVAILABLE,) if request.format in SYSTEMS and not missing_is_unknown else ()
     topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
-    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, partial and not plan.absent_nulls)
+    missing_is_unknown &= not plan.absent_nulls
+    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, missing_is_unknown)
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 )
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import DELETED, ORDER, PARTIAL, TIME, UNAVAILABLE, UNEXPECTED
+from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.merge_memory import MEMORY, TOPIC
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_rows import MEMORY_TYPE
@@ -195,12 +195,12 @@ def _as_decimal(type: DataType) -> DecimalType | None:
 def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
     """The changes with the columns and types of the merged table.
 
-    A column that the changes do not have is NULL. Where rows without a column do not show its value, it is unavailable.
+    A column that the changes do not have is NULL, or unavailable if its value is unknown.
     """
     own = [field for field in schema if field.name not in _OWN]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]
     lacking = [field.name for field in own if field.name not in table.columns]
-    if lacking and UNAVAILABLE in changes.columns and (changes.schema[UNAVAILABLE].metadata or {}).get(PARTIAL):
+    if lacking and table.missing_is_unknown:
         names = F.array(*map(F.lit, lacking))
         changes = changes.withColumn(
             UNAVAILABLE, F.concat(F.coalesce(UNAVAILABLE, F.array().cast("array<string>")), names)

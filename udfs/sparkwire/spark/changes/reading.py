@@ -25,5 +25,5 @@ class Reading(NamedTuple):
     """columns that are NULL in every row"""
     topic: str | None = None
     """the column of topics, if any"""
-    partial: bool = False
-    """whether a row without one of the table's columns does not show its value"""
+    missing_is_unknown: bool = False
+    """whether a column that a row does not have has an unknown value, instead of NULL"""
