@@ -19,6 +19,7 @@ import sparkwire
 from sparkwire.changes.columns import NEVER, TOPIC
 from tests.support.change_history import (
     CORRUPT,
+    FLATTENED,
     FORMS,
     MESSAGES,
     ONE_MESSAGE,
@@ -66,7 +67,8 @@ def histories(seed: int, number: int = 24) -> tuple[list[Any], dict[Any, Any], d
     for k in range(number):
         random, form = Random(1000 * seed + k), FORMS[k % len(FORMS)]
         partitions = [random.choice([1, 2, 3, 4]) for _ in range(random.choice([1, 2, 3]))]
-        history = ChangeHistory(random, number=k, null_keys=k % 3 == 0, move_anywhere=k % len(FORMS) > 1)
+        shops = 40 if form == FLATTENED else random.choice([2, 40])
+        history = ChangeHistory(random, number=k, null_keys=k % 3 == 0, move_anywhere=k % len(FORMS) > 1, shops=shops)
         log = Log(random, form, partitions, repeats=k % 2 == 0 or k % 5 == 0)
         log.write(history.run(random.choice([30, 100, 200])).changes)
         rows += map(change_row, log.delivered())

@@ -17,7 +17,18 @@ import sparkwire
 from sparkwire.changes.api import MergeResult
 from sparkwire.changes.merge_versions import MergeFolder
 from tests.support import system_messages as m
-from tests.support.change_history import FORMS, SCHEMA, ChangeHistory, as_table, delivered, reported
+from tests.support.change_history import (
+    FORMS,
+    MESSAGES,
+    ONE_MESSAGE,
+    SCHEMA,
+    ChangeHistory,
+    Log,
+    as_table,
+    change_row,
+    delivered,
+    reported,
+)
 from tests.support.merge_batches import SIMPLE, cut, frame, simple
 
 LATE = "ignore:all .* keys of .* are late"
@@ -69,6 +80,23 @@ def test_missing_values_stay(spark: SparkSession, tmp_path: Path) -> None:
         Random(len(batch)).shuffle(shuffled)
         sparkwire.merge(frame(spark, shuffled), target)
     assert as_table(sparkwire.merged(spark, target).collect()) == history.table
+
+
+@pytest.mark.parametrize("form", [ONE_MESSAGE, MESSAGES])
+def test_repeated_messages(spark: SparkSession, tmp_path: Path, form: str) -> None:
+    """A connector sends messages again, when rows have other keys, and their keys have other rows."""
+    random, model, partitions = Random(14), dict[Any, Any](), list[list[Any]]()
+    for number in range(10):
+        history = ChangeHistory(random, number=number, shops=2, move_anywhere=form == MESSAGES).run(100)
+        log = Log(random, form, [random.choice([1, 2, 3])], repeats=True).write(history.changes)
+        partitions += [[change_row(one) for one in log.messages if one.partition == own] for own in range(3)]
+        model |= history.table
+    ends = [[0, *sorted(random.choices(range(len(own) + 1), k=2)), len(own)] for own in partitions]
+    for batch in range(3):
+        rows = [row for own, cuts in zip(partitions, ends, strict=True) for row in own[cuts[batch] : cuts[batch + 1]]]
+        random.shuffle(rows)
+        sparkwire.merge(frame(spark, rows), tmp_path / "table")
+    assert as_table(sparkwire.merged(spark, tmp_path / "table").collect()) == model
 
 
 def test_a_stream_that_fails_and_continues(

@@ -58,6 +58,8 @@ class ChangeHistory:
     number: int = 0
     move_anywhere: bool = True
     """whether a row may move to another shop"""
+    shops: int = 40
+    """of few shops, rows have the keys of other rows before them"""
     table: dict[Key, Row] = field(default_factory=dict, init=False)
     changes: list[Change] = field(default_factory=list, init=False)
 
@@ -91,7 +93,7 @@ class ChangeHistory:
     def shop(self) -> int | None:
         if self.null_keys and self.random.random() < 0.1:
             return None
-        return 1000 * self.number + self.random.randrange(40)
+        return 1000 * self.number + self.random.randrange(self.shops)
 
     def row(self) -> Row:
         text = self.random.choice([None, "", "x", "long " * self.random.randrange(3)])
@@ -166,7 +168,7 @@ class Log:
             self._say(change, number)
             if self.repeats and self.random.random() < 0.05:
                 again = range(max(first, number - self.random.randrange(12)), number + 1)
-                if _are_known([changes[n] for n in again]):
+                if self.form != FLATTENED or _are_known([changes[n] for n in again]):
                     for n in again:
                         self._say(changes[n], n)
             self.points.append(len(self.messages))
@@ -198,7 +200,7 @@ class Log:
                 op = "UPSERT" if self.form == FLATTENED else change.op
                 self._append(op, change.key, change.row, time, lacking=change.lacking)
         elif self.form in (MESSAGES, FLATTENED):
-            event = f"{old} -> {change.key}" + (f" at {number}" if self.form == MESSAGES else "")
+            event = f"{number if self.form == MESSAGES else ''}\n{old}\n{change.key}"
             self._delete(old, change.old_row, time, before, event)
             op = "UPSERT" if self.form == FLATTENED else "INSERT"
             self._append(op, change.key, change.row, time, (*old, *NONE), change.lacking, event)
@@ -244,7 +246,7 @@ class Log:
 
 
 def _are_known(changes: Sequence[Change]) -> bool:
-    """Whether the changes, when they are repeated, say all that they said at first.
+    """Whether the changes, when they are repeated without a position, say all that they said at first.
 
     An UPDATE of a row that is gone at their end may lack values, and the row's first message is not among them.
     """
@@ -267,7 +269,7 @@ def change_row(message: Message) -> tuple[Any, ...]:
     """A message as a row of a change table, see `SCHEMA`."""
     lacking = list(message.lacking)
     values = (None if name in lacking else value for name, value in zip(VALUES, message.row, strict=True))
-    head = ("s", message.op, message[:3], message.time, "shop.orders", None, list(KEYS), message.before)
+    head = ("s", message.op, message[:3], message.time, "shop.orders", str(message.time), list(KEYS), message.before)
     return (*head, *message.key, *values, lacking or None, None, None, message.event)
 
 

@@ -36,7 +36,7 @@ class Change(NamedTuple):
     def row(self, name: str) -> tuple[Any, ...]:
         order = self.at if isinstance(self.at, tuple) else (0, 0, self.at)
         before = None if self.old is None else (name, self.old, None, None)
-        lacks, event = list(self.lacks) or None, self.event and f"{name} {self.event}"
+        lacks, event = list(self.lacks) or None, self.event and f"{self.event} of {name}"
         unexpected = None if self.why is None else {"w": self.why}
         key = (None, None) if self.op == "TRUNCATE" else (name, self.id)
         return self.op, order, None, "t", before, *key, self.v, self.w, lacks, unexpected, None, event
@@ -60,6 +60,8 @@ def _of(op: str) -> Callable[..., Change]:
 insert, update, upsert, delete = (_of(op) for op in ("INSERT", "UPDATE", "UPSERT", "DELETE"))
 update_before, truncate = _of("UPDATE_BEFORE"), _of("TRUNCATE")
 LACKS: Final = {"lacks": ("w",)}
+TWICE: Final = "\n"
+"""an event without a position, so several changes of a key may have it"""
 AWAY: Final = (0, 1, 1)
 """the first offset of another partition"""
 
@@ -219,12 +221,12 @@ EVENTS: Final = {
         [
             [insert(1, 1, 10, "a")],
             [
-                delete(2, 1, event="E"),
-                insert(3, 1, 20, "b", old=2, event="F"),
-                delete(4, 1, event="E"),
+                delete(2, 1, event=TWICE),
+                insert(3, 1, 20, "b", old=2, event=TWICE + "F"),
+                delete(4, 1, event=TWICE),
             ],
-            [insert(AWAY, 2, 11, old=1, event="E", **LACKS), delete((0, 1, 2), 2, event="F")],
-            [insert((0, 1, 3), 2, 12, old=1, event="E", **LACKS)],
+            [insert(AWAY, 2, 11, old=1, event=TWICE, **LACKS), delete((0, 1, 2), 2, event=TWICE + "F")],
+            [insert((0, 1, 3), 2, 12, old=1, event=TWICE, **LACKS)],
         ],
         [(2, 12, "b")],
         [(1, 20, "b")],
@@ -232,9 +234,9 @@ EVENTS: Final = {
     "an arrival that lacks nothing, then the same event again": Scenario(
         [
             [insert(1, 1, 10, "a")],
-            [insert(AWAY, 2, 11, "x", old=1, event="E"), delete((0, 1, 2), 2)],
-            [delete(2, 1, event="E"), insert(3, 1, 20, "b"), delete(4, 1, event="E")],
-            [insert((0, 1, 3), 2, 12, old=1, event="E", **LACKS)],
+            [insert(AWAY, 2, 11, "x", old=1, event=TWICE), delete((0, 1, 2), 2)],
+            [delete(2, 1, event=TWICE), insert(3, 1, 20, "b"), delete(4, 1, event=TWICE)],
+            [insert((0, 1, 3), 2, 12, old=1, event=TWICE, **LACKS)],
         ],
         [(2, 12, "b")],
         [(1, 20, "b")],
@@ -257,6 +259,34 @@ EVENTS: Final = {
             ],
         ],
         [(2, 11, "a")],
+        [(1, 10, "a")],
+    ),
+    "both again, when the old key has another row": Scenario(
+        [
+            [insert(1, 1, 10, "a")],
+            [delete(2, 1, event="E"), insert(AWAY, 2, 11, old=1, event="E", **LACKS), insert(3, 1, 30, "c")],
+            [delete((0, 1, 2), 2)],
+            [delete(4, 1, event="E"), insert((0, 1, 3), 2, 11, old=1, event="E", **LACKS), insert(5, 1, 30, "c")],
+        ],
+        [(1, 30, "c"), (2, 11, "a")],
+    ),
+    "the arrival again, after a delete of its row": Scenario(
+        [
+            [insert(1, 1, 10, "a"), insert(AWAY, 2, 20, "b")],
+            [delete((0, 1, 2), 2), delete(2, 1, event="E"), insert((0, 1, 3), 2, 11, old=1, event="E", **LACKS)],
+            [delete((0, 1, 4), 2), delete(3, 1, event="E")],
+            [insert((0, 1, 5), 2, 11, old=1, event="E", **LACKS)],
+        ],
+        [(2, 11, "a")],
+        [(1, 10, "a")],
+    ),
+    "a new value and the departure in one batch": Scenario(
+        [
+            [insert(1, 1, 10, "a")],
+            [insert(AWAY, 2, 11, old=1, event="E", **LACKS)],
+            [update((0, 1, 2), 2, 12, "n"), delete(2, 1, event="E")],
+        ],
+        [(2, 12, "n")],
         [(1, 10, "a")],
     ),
     "the arrival again, with another offset, while it waits": Scenario(

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE
+from sparkwire.changes.key_events import event_texts
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
 from sparkwire.changes.table_rows import TableRows
@@ -295,10 +296,8 @@ def _events(
     own = record_keys.texts(rows)
     nothing = pa.nulls(len(rows), pa.string())
     old, new = (nothing if keys is None else record_keys.texts_of(keys) for keys in (old_keys, new_keys))
-    place = pc.if_else(primitive(has_no_position, type=pa.bool_()), None, _text(positions)).fill_null("")
-    departures = pc.binary_join_element_wise(place, own, new, "\n")
-    arrivals = pc.binary_join_element_wise(place, old, own, "\n")
-    return pc.coalesce(departures, arrivals)
+    place = pc.if_else(primitive(has_no_position, type=pa.bool_()), None, _text(positions))
+    return pc.coalesce(event_texts(place, own, new), event_texts(place, old, own))
 
 
 def _text(positions: pa.Array) -> pa.Array:

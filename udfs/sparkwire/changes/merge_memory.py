@@ -7,7 +7,11 @@ come, the table remembers it in an entry:
 - DEPARTURE: the last values of the old key, until the arrival comes.
 - ARRIVAL: until the departure comes. A row that lacks values names them, and its arrival.
 
-The n-th departure with an event belongs to the n-th arrival with this event. A third entry is TRUNCATE, the last one.
+The n-th departure with an event belongs to the n-th arrival with it. A unique event (`key_events`) is one change. A connector may
+send its messages again, when the old key has another row. So the first departure belongs to all arrivals. Its entry stays,
+unless an arrival lacks nothing. There is no ARRIVAL.
+
+A third entry is TRUNCATE, the last one.
 """
 
 from __future__ import annotations
@@ -19,6 +23,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from sparkwire.changes.key_events import is_unique
 
 MEMORY: Final = "_merge_"
 """the column of a merged table for what a merge has to remember; NULL in nearly all rows"""
@@ -72,17 +78,30 @@ class _Rows:
         departures, arrivals = (_by_event(rows[name].to_pylist(), orders) for name in ("departure", "arrival"))
         self.departure_of: dict[str | None, int] = {}
         """the row of the departure that belongs to an arrival"""
-        self.unpaired: set[int] = set()
-        """rows of departures and arrivals without the other one"""
+        self.remembered: set[int] = set()
+        """rows of departures and arrivals to remember, because the other one has not come, or may come again"""
         self.partner: dict[int, int] = {}
         """the row of the arrival of a departure"""
         for event in departures.keys() | arrivals.keys():
-            left, entered = departures[event], arrivals[event]
-            for departure, arrival in zip(left, entered, strict=False):
-                self.departure_of[self.arrived[arrival]] = departure
-                self.partner[departure] = arrival
-            pairs = min(len(left), len(entered))
-            self.unpaired |= {*left[pairs:], *entered[pairs:]} if remembers else set()
+            connect = self._connect_one if is_unique(event) else self._connect_pairs
+            connect(event, departures[event], arrivals[event])
+
+    def _connect_one(self, event: str, departures: Sequence[int], arrivals: Sequence[int]) -> None:
+        """All messages are one change, so the first departure belongs to all arrivals, also to later ones."""
+        if departures:
+            self.departure_of[event] = departures[0]
+            lacks = [bool(self.missing[arrival]) for arrival in arrivals]
+            if all(lacks) if lacks else self.remembers:
+                self.remembered.add(departures[0])
+
+    def _connect_pairs(self, _: str, departures: Sequence[int], arrivals: Sequence[int]) -> None:
+        """The n-th departure belongs to the n-th arrival."""
+        for departure, arrival in zip(departures, arrivals, strict=False):
+            self.departure_of[self.arrived[arrival]] = departure
+            self.partner[departure] = arrival
+        if self.remembers:
+            pairs = min(len(departures), len(arrivals))
+            self.remembered |= {*departures[pairs:], *arrivals[pairs:]}
 
     def resolved(self) -> pa.Table:
         is_last, departs, arrives = (self.rows[name].to_pylist() for name in ("is_last", "departure", "arrival"))
@@ -124,13 +143,13 @@ class _Rows:
         return set(waits) == self.missing[at]
 
     def _kept(self, waits: Sequence[Sequence[str]], is_last: Sequence[bool]) -> set[int]:
-        """The departures and arrivals to remember: those without the other one, and those through which a row still waits."""
-        kept = set(self.unpaired)
+        """All departures and arrivals to remember: also those through which a row still waits."""
+        kept = set(self.remembered)
         open_ones = [at for at, names in enumerate(waits) if names and (is_last[at] or at in kept)]
         while open_ones:
             before = self.departure_of.get(self.arrived[open_ones.pop()])
             if before is not None and before not in kept:
-                kept |= {before, self.partner[before]}
+                kept |= {before, self.partner.get(before, before)}
                 open_ones.append(before)
         return kept
 

@@ -3,6 +3,9 @@
 A row takes the value of an `_unavailable_` column from the newest step of its key that has it. If the key changed since, it takes
 the value that the old key had when the key changed. No value is from before a delete of the key, or from before an INSERT or READ
 that is no change of a key: there the life of another row ends or begins.
+
+A connector that restarts sends messages again. The old key may have another row then. So of a unique event (`key_events`), the
+first message counts.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from pyspark.sql import DataFrame
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.arrivals import with_moved_values
+from sparkwire.changes.key_events import is_unique_sql
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import key_text, sentence
 from sparkwire.spark.changes.steps import LACKS_VALUES
@@ -46,12 +50,13 @@ def with_earlier_values(steps: DataFrame, table: ChangedTable) -> DataFrame:
         for name, place in places.items()
     )
     all_places = ", ".join(map(sql_string, places.values()))
+    departed = _number("departures", "departure")
+    repeated, arrived = _number("departures", "departure", _REPEATED), _number("arrivals", "arrived.event", _ARRIVED)
     result = _values_so_far(steps, table).selectExpr(
         *table.key_names(),
         *("at", "topic", "`time`", "unavailable", "unexpected", "wanted"),
-        f"concat(departure, '#', {_number('departures', 'departure')}) AS departed",
-        f"CASE WHEN {_REPEATS} THEN concat(departure, '#', {_number('departures', 'departure', _REPEATED)}) "
-        f"ELSE concat(arrived.event, '#', {_number('arrivals', 'arrived.event', _ARRIVED)}) END AS arrived",
+        f"CASE WHEN NOT {is_unique_sql('departure')} OR {departed} = 1 THEN {_identity('departure', departed)} END AS departed",
+        f"CASE WHEN {_REPEATS} THEN {_identity('departure', repeated)} ELSE {_identity('arrived.event', arrived)} END AS arrived",
         f"CASE WHEN {_REPEATS} THEN array({all_places}) "
         f"ELSE {_names_where({places[name]: condition for name, condition in moved.items()})} END AS moved",
         "CASE WHEN split.at >= arrived.at THEN split.error END AS split",
@@ -142,8 +147,12 @@ def epoch_split(table: ChangedTable) -> str:
     return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS STRING)"
 
 
+def _identity(event: str, number: str) -> str:
+    return f"if({is_unique_sql(event)}, {event}, concat({event}, '#', {number}))"
+
+
 def _number(events: str, event: str, until: str = "") -> str:
-    """How often an event has occurred under this key: several changes of a key may have one event.
+    """How often an event has occurred under this key: several changes of a key may have one event, if it is not unique.
 
     They have the same sequence under the old key and under the new one. ``until``: only up to this order.
     """

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 import pyspark.sql.functions as F
@@ -17,6 +19,7 @@ from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, S
 
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
+from sparkwire.changes.key_events import is_unique_sql
 from sparkwire.changes.merge_memory import ARRIVAL, DEPARTURE, MEMORY, TOPIC, resolve_moves
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.history import epoch_split
@@ -43,36 +46,50 @@ def with_history(
     The second result is the table's `DIGEST`.
     """
     spark = rows.sparkSession
-    stored, keys = spark.table(target), table.key_names()
+    stored = spark.table(target)
     has_topic = TOPIC in stored.columns
-    digest, text = spark.sql(
-        f"SELECT {DIGEST}, {last_truncate(table.order.type, has_topic)} FROM {remembered(target)}"
+    digest, text, number_waiting, number_settled = spark.sql(
+        f"SELECT {DIGEST}, {last_truncate(table.order.type, has_topic)}, count_if({MEMORY}.entry IS NULL), "
+        f"count_if({MEMORY}.waits IS NULL AND {is_unique_sql(f'{MEMORY}.event')}) FROM {remembered(target)}"
     ).collect()[0]
-    again = "lacks OR moves"
-    some = rows.where(again).select(*(F.col(name).alias(f"of_{name}") for name in keys))
-    same = [F.col(name).eqNullSafe(F.col(f"of_{name}")) for name in keys]
-    new = _new_steps(steps, table).join(some, _all(same), "left_semi")
+    seen, all_new = _stored_steps(stored, table), _new_steps(steps, table)
+    of_keys, again = seen.where("entry IS NULL"), F.expr("lacks OR moves")
+    # Rows that wait for a departure may get their values, whether or not the batch has their keys.
+    waiting = of_keys.where("waits IS NOT NULL")
+    if number_waiting:
+        rows = rows.join(F.broadcast(_keys(waiting, "waiting", table)), _same_key("waiting", table), "left")
+        again = again | F.coalesce("is_waiting", F.lit(False))
+    some = _keys(rows.where(again), "some", table)
+    new = all_new.join(some, _same_key("some", table), "left_semi")
     if text is not None:
         new = new.where(_is_after(text, table, has_topic))
-    seen = _stored_steps(stored, table)
-    is_entry = f"entry IN ({sql_string(DEPARTURE)}, {sql_string(ARRIVAL)})"
-    entries = seen.where(is_entry)
-    # Rows that wait for a departure may get their values, whether or not the batch has their keys.
-    of_keys = seen.where("entry IS NULL").join(some.withColumn("is_read", F.lit(True)), _all(same), "left")
-    of_keys = of_keys.where("is_read OR waits IS NOT NULL").select(seen.columns)
-    so_far = _values_so_far(new.unionByName(of_keys), table, has_topic, truncate)
+    of_keys = of_keys.join(some, _same_key("some", table), "left").where("is_some OR waits IS NOT NULL")
+    is_settled = f"departure IS NOT NULL AND waits IS NULL AND {is_unique_sql('departure')}"
+    entries = seen.where(f"(departure IS NOT NULL OR arrival IS NOT NULL) AND NOT ({is_settled})")
+    if number_settled:
+        entries = entries.unionByName(_entries_of(all_new, seen.where(is_settled)))
+    so_far = _values_so_far(new.unionByName(of_keys.select(seen.columns)), table, has_topic, truncate)
     found = _resolved(so_far.unionByName(_entries_so_far(entries, table)), table)
-    own = rows.where(f"NOT ({again})").withColumns(
+    own = rows.where(~again).withColumns(
         {"is_read": F.lit(False), "read_at": F.lit(None).cast(rows.schema["at"].dataType), "is_forgotten": F.lit(False)}
     )
     return own.select(found.columns).unionByName(found), digest
 
 
-def _all(conditions: list[Column]) -> Column:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = result & condition
-    return result
+def _keys(rows: DataFrame, name: str, table: ChangedTable) -> DataFrame:
+    """The keys of rows, for a join by `_same_key`."""
+    keys = (F.col(key).alias(f"{name}_{key}") for key in table.key_names())
+    return rows.select(*keys, F.lit(True).alias(f"is_{name}"))
+
+
+def _same_key(name: str, table: ChangedTable) -> Column:
+    return reduce(and_, (F.col(key).eqNullSafe(F.col(f"{name}_{key}")) for key in table.key_names()))
+
+
+def _entries_of(steps: DataFrame, entries: DataFrame) -> DataFrame:
+    """The entries with an event of the batch."""
+    events = steps.selectExpr("coalesce(departure, arrival) AS of_event").where("of_event IS NOT NULL")
+    return entries.join(events, F.col("departure") == F.col("of_event"), "left_semi")
 
 
 def _new_steps(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -136,7 +153,8 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     is_over = f"coalesce(last(CASE WHEN live THEN FALSE WHEN ends THEN TRUE END, TRUE) OVER {before}, FALSE)"
     starts = "live AND (begins OR arrives IS NOT NULL OR is_over) OR waits_for IS NOT NULL"
     truncated = f"max(if(live AND at > {truncate}, 1, 0)) OVER {now}" if truncate else "0"
-    identity = "CASE WHEN arrives IS NOT NULL THEN to_json(struct(arrives AS event, at)) ELSE waits_for END"
+    own = f"if({is_unique_sql('arrives')}, arrives, to_json(struct(arrives AS event, at)))"
+    identity = f"CASE WHEN arrives IS NOT NULL THEN {own} ELSE waits_for END"
     last = {
         place: f"last(CASE WHEN has_values AND NOT {_lacks(name)} THEN named_struct('n', n, 'life', life, 'value', {place}, "
         f"'why', unexpected[{sql_string(name)}]) END, TRUE) OVER {now} AS {place}"

@@ -36,10 +36,12 @@ from sparkwire.changes.columns import (
     READ,
     TABLE,
     TIME,
+    TRANSACTION,
     TRUNCATE,
     UNAVAILABLE,
     UNEXPECTED,
 )
+from sparkwire.changes.key_events import event_sql
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.frames import quoted
 
@@ -68,6 +70,7 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         f"CAST({quoted(table.topic) if table.topic else 'NULL'} AS STRING) AS topic",
         f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
         f"{TABLE if TABLE in names else 'CAST(NULL AS STRING)'} AS `table`",
+        f"{TRANSACTION if TRANSACTION in names else 'CAST(NULL AS STRING)'} AS transaction",
         f"{UNAVAILABLE if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
         f"{UNEXPECTED if table.has_unexpected else 'CAST(NULL AS MAP<STRING, STRING>)'} AS unexpected",
         f"{EVENT if table.has_events else 'CAST(NULL AS STRING)'} AS event",
@@ -81,7 +84,8 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
         moves = f"({is_live} AND event IS NULL AND ({known}) AND ({differs}))"
         columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS is_old_key")
-        own = f"to_json(struct(struct({', '.join(keys)}) AS new, struct({', '.join(old)}) AS old))"
+        both = f"to_json(struct(struct({', '.join(keys)}) AS new, struct({', '.join(old)}) AS old))"
+        own = event_sql("concat(transaction, ' ', coalesce(unix_micros(`time`), ''))", both)
         is_old_key = "is_old_key"
         departure = f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} THEN event END"
         arrival = f"CASE WHEN {is_live} AND NOT is_old_key THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
