@@ -32,8 +32,8 @@ KILLS = ("in a batch", "while it writes", "after a batch")
 """moments at which the process of each target is killed, in random order"""
 # The number of kills before the table is altered, and before the topic is created again.
 ALTERED, RECREATED = 2, 5
-ENGINE_KILLED = (1, 3, 6, 8)
-STEPS = 12  # of the scenario after each kill
+ENGINE_KILLED = range(1, 9)
+STEPS = 25  # of the scenario after each kill
 TOPIC = "live.shop.orders"
 HEARTBEATS = "__debezium-heartbeat.live"
 PARTITIONS = 2

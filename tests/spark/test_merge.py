@@ -82,13 +82,17 @@ def test_missing_values_stay(spark: SparkSession, tmp_path: Path) -> None:
     assert as_table(sparkwire.merged(spark, target).collect()) == history.table
 
 
-@pytest.mark.parametrize("form", [ONE_MESSAGE, MESSAGES])
-def test_repeated_messages(spark: SparkSession, tmp_path: Path, form: str) -> None:
-    """A connector sends messages again, when rows have other keys, and their keys have other rows."""
+@pytest.mark.parametrize(("form", "truncates"), [(ONE_MESSAGE, False), (MESSAGES, False), (MESSAGES, True)])
+def test_repeated_messages(spark: SparkSession, tmp_path: Path, form: str, truncates: bool) -> None:
+    """A connector sends messages again, when rows have other keys, and their keys have other rows.
+
+    A TRUNCATE ends all rows, so then there is one history, in one partition.
+    """
     random, model, partitions = Random(14), dict[Any, Any](), list[list[Any]]()
-    for number in range(10):
-        history = ChangeHistory(random, number=number, shops=2, move_anywhere=form == MESSAGES).run(100)
-        log = Log(random, form, [random.choice([1, 2, 3])], repeats=True).write(history.changes)
+    for number in range(1 if truncates else 10):
+        history = ChangeHistory(random, truncates, number=number, shops=2, move_anywhere=form == MESSAGES)
+        history.run(1000 if truncates else 100)
+        log = Log(random, form, [1 if truncates else random.choice([1, 2, 3])], repeats=True).write(history.changes)
         partitions += [[change_row(one) for one in log.messages if one.partition == own] for own in range(3)]
         model |= history.table
     ends = [[0, *sorted(random.choices(range(len(own) + 1), k=2)), len(own)] for own in partitions]

@@ -344,6 +344,14 @@ TRUNCATES: Final = {
         [[truncate(2), insert(3, 1, 10, "a")], [truncate(6)], [insert(5, 2, 20, "b")]],
         deleted=[(1, 10, "a")],
     ),
+    "a change of the key to a row that it has removed": Scenario(
+        [
+            [insert(1, 1, 10, "a"), insert(2, 2, 20, "b")],
+            [truncate(3), insert(4, 1, 11, "c"), delete(5, 1, event="E"), insert(6, 2, 12, old=1, event="E", **LACKS)],
+        ],
+        [(2, 12, "c")],
+        [(1, 11, "c")],
+    ),
     "of an earlier epoch": Scenario(
         [[insert((1, 0, 1), 1, 10, "a"), insert(9, 2, 20, "b")], [truncate(100)]],
         [(1, 10, "a")],

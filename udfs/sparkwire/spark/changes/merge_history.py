@@ -64,11 +64,8 @@ def with_history(
     if text is not None:
         new = new.where(_is_after(text, table, has_topic))
     of_keys = of_keys.join(some, _same_key("some", table), "left").where("is_some OR waits IS NOT NULL")
-    is_settled = f"departure IS NOT NULL AND waits IS NULL AND {is_unique_sql('departure')}"
-    entries = seen.where(f"(departure IS NOT NULL OR arrival IS NOT NULL) AND NOT ({is_settled})")
-    if number_settled:
-        entries = entries.unionByName(_entries_of(all_new, seen.where(is_settled)))
     so_far = _values_so_far(new.unionByName(of_keys.select(seen.columns)), table, has_topic, truncate)
+    entries = _entries(seen, all_new if number_settled else None)
     found = _resolved(so_far.unionByName(_entries_so_far(entries, table)), table)
     own = rows.where(~again).withColumns(
         {"is_read": F.lit(False), "read_at": F.lit(None).cast(rows.schema["at"].dataType), "is_forgotten": F.lit(False)}
@@ -86,10 +83,14 @@ def _same_key(name: str, table: ChangedTable) -> Column:
     return reduce(and_, (F.col(key).eqNullSafe(F.col(f"{name}_{key}")) for key in table.key_names()))
 
 
-def _entries_of(steps: DataFrame, entries: DataFrame) -> DataFrame:
-    """The entries with an event of the batch."""
-    events = steps.selectExpr("coalesce(departure, arrival) AS of_event").where("of_event IS NOT NULL")
-    return entries.join(events, F.col("departure") == F.col("of_event"), "left_semi")
+def _entries(seen: DataFrame, steps: DataFrame | None) -> DataFrame:
+    """The entries through which rows may get values. Those of unique events stay, so only the batch's events are read of them."""
+    is_settled = f"departure IS NOT NULL AND waits IS NULL AND {is_unique_sql('departure')}"
+    entries = seen.where(f"(departure IS NOT NULL OR arrival IS NOT NULL) AND NOT ({is_settled})")
+    if steps is None:
+        return entries
+    events = steps.selectExpr("coalesce(departure, arrival) AS event").where("event IS NOT NULL")
+    return entries.unionByName(seen.where(is_settled).join(events, F.expr("departure = event"), "left_semi"))
 
 
 def _new_steps(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -154,6 +155,9 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     starts = "live AND (begins OR arrives IS NOT NULL OR is_over) OR waits_for IS NOT NULL"
     truncated = f"max(if(live AND at > {truncate}, 1, 0)) OVER {now}" if truncate else "0"
     own = f"if({is_unique_sql('arrives')}, arrives, to_json(struct(arrives AS event, at)))"
+    was_live = f"lag(live) OVER ({by_key})"
+    if truncate:
+        was_live += f" AND NOT (at > {truncate} AND lag(at) OVER ({by_key}) <= {truncate})"
     identity = f"CASE WHEN arrives IS NOT NULL THEN {own} ELSE waits_for END"
     last = {
         place: f"last(CASE WHEN has_values AND NOT {_lacks(name)} THEN named_struct('n', n, 'life', life, 'value', {place}, "
@@ -166,7 +170,7 @@ def _values_so_far(steps: DataFrame, table: ChangedTable, has_topic: bool, trunc
     return (
         steps.selectExpr("*", f"{of_table} AS stored", f"{newest} AS newest_epoch")
         .where(_is_later(table, has_topic))
-        .selectExpr("*", "stored.at AS read_at", f"lag(live) OVER ({by_key}) AS was_live", f"{is_over} AS is_over")
+        .selectExpr("*", "stored.at AS read_at", f"{was_live} AS was_live", f"{is_over} AS is_over")
         .selectExpr(
             "*",
             "CASE WHEN coalesce(was_live, TRUE) THEN departure END AS departs",
