@@ -18,5 +18,7 @@ Read the modules in this order:
     foreign                          which system a message is of
     survey, formats                  what a batch says of itself; the decoder of a format
     explain, listing                 messages for a person
+    key_events, arrivals             values that move when a key changes
+    merge_memory                     what a merged table remembers of such changes
     merge_versions                   versions of a merged table in a directory
 """
