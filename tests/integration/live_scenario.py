@@ -64,7 +64,7 @@ class Scenario:
 
     def statement(self) -> str:
         draw = self.random.random()
-        if not self.keys or draw < 0.35 and len(self.keys) < _MOST:
+        if not self.keys or (draw < 0.35 and len(self.keys) < _MOST):
             return self.insert()
         shop, id = key = self.random.choice(self.keys)
         where = f"WHERE shop = '{shop}' AND id = {id};"
