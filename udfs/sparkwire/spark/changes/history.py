@@ -55,7 +55,8 @@ def with_earlier_values(steps: DataFrame, table: ChangedTable) -> DataFrame:
     result = _values_so_far(steps, table).selectExpr(
         *table.key_names(),
         *("at", "topic", "`time`", "unavailable", "unexpected", "wanted"),
-        f"CASE WHEN NOT {is_unique_sql('departure')} OR {departed} = 1 THEN {_identity('departure', departed)} END AS departed",
+        f"CASE WHEN departure IS NOT NULL AND (NOT {is_unique_sql('departure')} OR {departed} = 1) "
+        f"THEN {_identity('departure', departed)} END AS departed",
         f"CASE WHEN {_REPEATS} THEN {_identity('departure', repeated)} ELSE {_identity('arrived.event', arrived)} END AS arrived",
         f"CASE WHEN {_REPEATS} THEN array({all_places}) "
         f"ELSE {_names_where({places[name]: condition for name, condition in moved.items()})} END AS moved",
@@ -148,6 +149,7 @@ def epoch_split(table: ChangedTable) -> str:
 
 
 def _identity(event: str, number: str) -> str:
+    """What a departure and its arrival have in common. ``number``: see `_number`."""
     return f"if({is_unique_sql(event)}, {event}, concat({event}, '#', {number}))"
 
 
