@@ -232,6 +232,18 @@ def test_a_change_without_order_or_operation_is_an_error(spark: SparkSession) ->
 # ---------------------------------------------------------------- values that messages lack
 
 
+def test_a_change_of_the_key_that_comes_again(spark: SparkSession) -> None:
+    """In one message without a time. The transaction shows that it is the same change, although another row has the old key."""
+    move = {"op": "UPDATE", "id": 2, "before": (1, None, None), "unavailable": ["w"]}
+    again = [move | {"at": (0, 0, at)} for at in (2, 5)]
+    insert = [
+        {"op": "INSERT", "at": (0, 0, at), "id": 1, "w": text} for at, text in ((1, "right"), (3, "another row's"))
+    ]
+    changes = full(spark, *insert, *again, {"op": "DELETE", "at": (0, 0, 4), "id": 2})
+    current = sparkwire.current(changes.withColumn("_transaction_", F.lit("t")), "id")
+    assert values(current, "w") == {2: "right"}
+
+
 def test_values_that_travel_and_values_that_do_not(spark: SparkSession) -> None:
     """Each key is a case. ``w`` is the column that messages lack."""
     lacks = {"unavailable": ["w"]}
