@@ -116,8 +116,8 @@ def test_the_nth_departure_belongs_to_the_nth_arrival() -> None:
     ]
 
 
-def test_a_change_in_one_message_is_never_remembered() -> None:
-    """One of its halves is late."""
+def test_half_of_a_change_in_one_message_is_not_remembered() -> None:
+    """The other half is late."""
     assert resolved(arrival(2, (1, 1)), remembers=False) == [(2, None, None, None, None, False)]
     assert resolved(departure(1, (0, 2), "a", is_last=True), remembers=False) == [(1, None, None, "a", None, False)]
 

@@ -86,7 +86,7 @@ class Scenario:
         return f"INSERT INTO shop.orders (shop, id, {', '.join(names)}) VALUES ({values});"
 
     def new_key(self) -> tuple[str, int]:
-        """A key that does not exist now. It existed before, because there are few keys: of this row, or of another."""
+        """A key that does not exist now. There are few, so that most have been those of other rows before."""
         free = [(shop, id) for shop in ("north", "süd") for id in range(10) if (shop, id) not in self.keys]
         self.keys.append(self.random.choice(free))
         return self.keys[-1]

@@ -78,13 +78,15 @@ class _Rows:
         departures, arrivals = (_by_event(rows[name].to_pylist(), orders) for name in ("departure", "arrival"))
         self.departure_of: dict[str | None, int] = {}
         """the row of the departure that belongs to an arrival"""
-        self.remembered: set[int] = set()
+        self.to_keep: set[int] = set()
         """rows of departures and arrivals to remember, because the other one has not come, or may come again"""
         self.partner: dict[int, int] = {}
         """the row of the arrival of a departure"""
         for event in departures.keys() | arrivals.keys():
-            connect = self._connect_one if is_unique(event) else self._connect_pairs
-            connect(event, departures[event], arrivals[event])
+            if is_unique(event):
+                self._connect_one(event, departures[event], arrivals[event])
+            else:
+                self._connect_pairs(departures[event], arrivals[event])
 
     def _connect_one(self, event: str, departures: Sequence[int], arrivals: Sequence[int]) -> None:
         """All messages are one change, so the first departure belongs to all arrivals, also to later ones."""
@@ -92,16 +94,16 @@ class _Rows:
             self.departure_of[event] = departures[0]
             lacks = [bool(self.missing[arrival]) for arrival in arrivals]
             if all(lacks) if lacks else self.remembers:
-                self.remembered.add(departures[0])
+                self.to_keep.add(departures[0])
 
-    def _connect_pairs(self, _: str, departures: Sequence[int], arrivals: Sequence[int]) -> None:
+    def _connect_pairs(self, departures: Sequence[int], arrivals: Sequence[int]) -> None:
         """The n-th departure belongs to the n-th arrival."""
         for departure, arrival in zip(departures, arrivals, strict=False):
             self.departure_of[self.arrived[arrival]] = departure
             self.partner[departure] = arrival
         if self.remembers:
             pairs = min(len(departures), len(arrivals))
-            self.remembered |= {*departures[pairs:], *arrivals[pairs:]}
+            self.to_keep |= {*departures[pairs:], *arrivals[pairs:]}
 
     def resolved(self) -> pa.Table:
         is_last, departs, arrives = (self.rows[name].to_pylist() for name in ("is_last", "departure", "arrival"))
@@ -144,7 +146,7 @@ class _Rows:
 
     def _kept(self, waits: Sequence[Sequence[str]], is_last: Sequence[bool]) -> set[int]:
         """All departures and arrivals to remember: also those through which a row still waits."""
-        kept = set(self.remembered)
+        kept = set(self.to_keep)
         open_ones = [at for at, names in enumerate(waits) if names and (is_last[at] or at in kept)]
         while open_ones:
             before = self.departure_of.get(self.arrived[open_ones.pop()])

@@ -50,14 +50,14 @@ def with_history(
     has_topic = TOPIC in stored.columns
     digest, text, number_waiting, number_settled = spark.sql(
         f"SELECT {DIGEST}, {last_truncate(table.order.type, has_topic)}, count_if({MEMORY}.entry IS NULL), "
-        f"count_if({MEMORY}.waits IS NULL AND {is_unique_sql(f'{MEMORY}.event')}) FROM {remembered(target)}"
+        f"count_if({_is_settled(f'{MEMORY}.event', f'{MEMORY}.waits')}) FROM {remembered(target)}"
     ).collect()[0]
     seen, all_new = _stored_steps(stored, table), _new_steps(steps, table)
     of_keys, again = seen.where("entry IS NULL"), F.expr("lacks OR moves")
-    # Rows that wait for a departure may get their values, whether or not the batch has their keys.
-    waiting = of_keys.where("waits IS NOT NULL")
     if number_waiting:
-        rows = rows.join(F.broadcast(_keys(waiting, "waiting", table)), _same_key("waiting", table), "left")
+        # Such a row may get its values whatever the batch has of its key. So both are read together, or there would be two rows.
+        waiting = F.broadcast(_keys(of_keys.where("waits IS NOT NULL"), "waiting", table))
+        rows = rows.join(waiting, _same_key("waiting", table), "left")
         again = again | F.coalesce("is_waiting", F.lit(False))
     some = _keys(rows.where(again), "some", table)
     new = all_new.join(some, _same_key("some", table), "left_semi")
@@ -85,12 +85,17 @@ def _same_key(name: str, table: ChangedTable) -> Column:
 
 def _entries(seen: DataFrame, steps: DataFrame | None) -> DataFrame:
     """The entries through which rows may get values. Those of unique events stay, so only the batch's events are read of them."""
-    is_settled = f"departure IS NOT NULL AND waits IS NULL AND {is_unique_sql('departure')}"
+    is_settled = _is_settled("departure", "waits")
     entries = seen.where(f"(departure IS NOT NULL OR arrival IS NOT NULL) AND NOT ({is_settled})")
     if steps is None:
         return entries
     events = steps.selectExpr("coalesce(departure, arrival) AS event").where("event IS NOT NULL")
     return entries.unionByName(seen.where(is_settled).join(events, F.expr("departure = event"), "left_semi"))
+
+
+def _is_settled(event: str, waits: str) -> str:
+    """Whether an entry has all its values, and stays for repeated messages. There are no ARRIVALs with such an event."""
+    return f"{event} IS NOT NULL AND {waits} IS NULL AND {is_unique_sql(event)}"
 
 
 def _new_steps(steps: DataFrame, table: ChangedTable) -> DataFrame:
