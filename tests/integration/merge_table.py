@@ -28,8 +28,8 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.changes.api import MergeResult
 from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
+from sparkwire.spark.changes.merge import MergeResult
 from tests.support import merge_scenarios as scenarios
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
 from tests.support.merge_batches import ORDER, SIMPLE, cut, frame, simple

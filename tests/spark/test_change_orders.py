@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.changes.api import MergeResult
+from sparkwire.spark.changes.merge import MergeResult
 from tests.support.system_messages import envelope
 
 RECORDS = "topic STRING, partition INT, offset BIGINT, value STRING"

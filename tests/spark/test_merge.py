@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.changes.api import MergeResult
 from sparkwire.changes.merge_versions import MergeFolder
+from sparkwire.spark.changes.merge import MergeResult
 from tests.support import system_messages as m
 from tests.support.change_history import (
     FORMS,

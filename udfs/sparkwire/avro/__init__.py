@@ -21,19 +21,26 @@ bytes at the end.
 
 from __future__ import annotations
 
-from sparkwire.avro.api import decode, encode, register_function, rows, rows_by_type, to_python
-from sparkwire.avro.registry import Registry
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Registry",
-    "decode",
-    "encode",
-    "register_function",
-    "rows",
-    "rows_by_type",
-    "to_python",
-]
+from sparkwire.base.lazy import lazy_names
 
+if TYPE_CHECKING:
+    from sparkwire.avro.registry import Registry
+    from sparkwire.avro.typed_values import to_python
+    from sparkwire.spark.rows.avro import decode, encode, register_function, rows, rows_by_type
 
-def __dir__() -> list[str]:
-    return list(__all__)
+__all__ = ["Registry", "decode", "encode", "register_function", "rows", "rows_by_type", "to_python"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Registry": "sparkwire.avro.registry",
+        "decode": "sparkwire.spark.rows.avro",
+        "encode": "sparkwire.spark.rows.avro",
+        "register_function": "sparkwire.spark.rows.avro",
+        "rows": "sparkwire.spark.rows.avro",
+        "rows_by_type": "sparkwire.spark.rows.avro",
+        "to_python": "sparkwire.avro.typed_values",
+    },
+)

@@ -50,10 +50,18 @@ def typed(schema: Any, reader_schema: Any = None) -> Typed:
     return decoder
 
 
-def value_of(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
-    """Decode one datum to a Python value: a record is a dict; other values are those of pyarrow.
+def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
+    """Decode one datum to a Python value, without Spark. A record becomes a dict.
 
-    Raises ValueError with the error code if the datum cannot be read.
+    Raises
+    ------
+    ValueError
+        if the datum cannot be read.
+
+    Examples
+    --------
+    >>> sparkwire.avro.to_python(b"\\x02", "int")
+    1
     """
     decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:

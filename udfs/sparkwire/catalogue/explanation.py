@@ -46,7 +46,23 @@ class Explanation(NamedTuple):
 
 
 def explain(value: Any) -> Explanation:
-    """The meaning and the errors of every byte of a value: see `sparkwire.explain`."""
+    """Explain every byte of a value, its meaning and its errors: as a dump in a terminal, as a table in a notebook.
+
+    Parameters
+    ----------
+    value
+        bytes (Databus events, a Kafka message or the bytes of its log), or a Row of a DataFrame, whose BINARY columns
+        it explains. The function detects the format and reports its confidence.
+
+    Raises
+    ------
+    TypeError
+        if it is neither, or a Row without any BINARY value.
+
+    Examples
+    --------
+    >>> sparkwire.explain(spark.table("events").where("error IS NOT NULL").first())
+    """
     if isinstance(value, bytes | bytearray | memoryview):
         return Explanation([_part("", bytes(value))])
     columns: Mapping[str, Any] = value.asDict() if hasattr(value, "asDict") else {}

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -55,12 +56,37 @@ class FileTable(NamedTuple):
     batches: Iterator[pa.RecordBatch]
 
 
-def read(path: str, format: str | None = None, options: Mapping[str, Any] | None = None) -> pa.RecordBatchReader:
-    """The rows of a data source; see `sparkwire.read`."""
-    name = format or source_of(path)
+def read(
+    path: str | Path, format: Literal["kafka_log", "databus"] | None = None, **options: Any
+) -> pa.RecordBatchReader:
+    """Read files as Arrow record batches without Spark, for pandas, DuckDB or Polars.
+
+    Rows, columns and options are those of the data sources; batches are read while you iterate.
+
+    Parameters
+    ----------
+    path
+        A file, a directory, a glob or a bucket; local or a URI.
+    format
+        The data source. By default the names of the files and their first bytes decide.
+    options
+        Options of the data source, such as ``startingOffset=100`` or ``columns="offset, key"``.
+
+    Raises
+    ------
+    ValueError
+        If an option is wrong, or no file at ``path`` is a Kafka segment or holds Databus events.
+    FileNotFoundError
+        If there is nothing at ``path``.
+
+    Examples
+    --------
+    >>> sparkwire.read(f"{sparkwire.samples()}/kafka/orders-0", columns="offset, key").read_pandas()
+    """
+    name = format or source_of(str(path))
     if name not in SOURCES:
         raise ValueError(f"read takes the formats {' and '.join(SOURCES)}, got {name!r}")
-    schema, batches = _rows(SOURCES[name], path, options or {})
+    schema, batches = _rows(SOURCES[name], str(path), options)
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
@@ -156,7 +182,7 @@ def table_of(path: str, options: Mapping[str, Any], format: str | None = None) -
                     printable(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
                 )
             return rows
-    name = format or source_of(path)
+    name = format or source_of(str(path))
     return FileTable(name, *_rows(SOURCES[name], path, options))
 
 

@@ -37,15 +37,21 @@ Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEvent
 
 from __future__ import annotations
 
-from sparkwire.databus.api import callbacks, consume, rows_by_source
-from sparkwire.databus.client.checkpoint import Checkpoint
-from sparkwire.databus.client.consumer import Consumer, Registration
-from sparkwire.databus.client.data_event import DataEvent
-from sparkwire.databus.client.page import Source
-from sparkwire.databus.client.result import Result
-from sparkwire.databus.client.run import Outcome, dispatch
-from sparkwire.databus.client.scn import Scn
-from sparkwire.databus.client.settings import Settings
+from typing import TYPE_CHECKING
+
+from sparkwire.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sparkwire.databus.client.checkpoint import Checkpoint
+    from sparkwire.databus.client.consumer import Consumer, Registration
+    from sparkwire.databus.client.data_event import DataEvent
+    from sparkwire.databus.client.page import Source
+    from sparkwire.databus.client.result import Result
+    from sparkwire.databus.client.run import Outcome, dispatch
+    from sparkwire.databus.client.scn import Scn
+    from sparkwire.databus.client.settings import Settings
+    from sparkwire.spark.databus_client import callbacks, consume
+    from sparkwire.spark.rows.avro import rows_by_source
 
 __all__ = [
     "Checkpoint",
@@ -63,6 +69,21 @@ __all__ = [
     "rows_by_source",
 ]
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "Checkpoint": "sparkwire.databus.client.checkpoint",
+        "Consumer": "sparkwire.databus.client.consumer",
+        "DataEvent": "sparkwire.databus.client.data_event",
+        "Outcome": "sparkwire.databus.client.run",
+        "Registration": "sparkwire.databus.client.consumer",
+        "Result": "sparkwire.databus.client.result",
+        "Scn": "sparkwire.databus.client.scn",
+        "Settings": "sparkwire.databus.client.settings",
+        "Source": "sparkwire.databus.client.page",
+        "callbacks": "sparkwire.spark.databus_client",
+        "consume": "sparkwire.spark.databus_client",
+        "dispatch": "sparkwire.databus.client.run",
+        "rows_by_source": "sparkwire.spark.rows.avro",
+    },
+)

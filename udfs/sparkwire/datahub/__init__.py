@@ -33,10 +33,19 @@ Source: Alibaba Cloud, DataWorks, "Appendix: DataHub message formats".
 
 from __future__ import annotations
 
-from sparkwire.datahub.api import columns, rows
+from typing import TYPE_CHECKING
+
+from sparkwire.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sparkwire.spark.rows.datahub import columns, rows
 
 __all__ = ["columns", "rows"]
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "columns": "sparkwire.spark.rows.datahub",
+        "rows": "sparkwire.spark.rows.datahub",
+    },
+)

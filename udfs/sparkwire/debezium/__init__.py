@@ -81,10 +81,19 @@ Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1
 
 from __future__ import annotations
 
-from sparkwire.debezium.api import columns, rows
+from typing import TYPE_CHECKING
+
+from sparkwire.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sparkwire.spark.rows.debezium import columns, rows
 
 __all__ = ["columns", "rows"]
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "columns": "sparkwire.spark.rows.debezium",
+        "rows": "sparkwire.spark.rows.debezium",
+    },
+)

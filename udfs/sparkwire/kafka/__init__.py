@@ -82,13 +82,25 @@ Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storag
 
 from __future__ import annotations
 
-# Import packages that share a name with a function first: a later import would replace the function by the package.
-from sparkwire.kafka import cluster as _cluster  # noqa: F401
-from sparkwire.kafka import write as _write  # noqa: F401
-from sparkwire.kafka.api import check, cluster, picture, write
+from typing import TYPE_CHECKING
+
+from sparkwire.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sparkwire.kafka.drawing import picture
+    from sparkwire.kafka.write.check import check
+    from sparkwire.spark.kafka import write
+    from sparkwire.spark.kafka_cluster import cluster
 
 __all__ = ["check", "cluster", "picture", "write"]
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "check": "sparkwire.kafka.write.check",
+        "cluster": "sparkwire.spark.kafka_cluster",
+        "picture": "sparkwire.kafka.drawing",
+        "write": "sparkwire.spark.kafka",
+    },
+    packages=("cluster", "write"),
+)

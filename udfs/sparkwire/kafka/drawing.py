@@ -217,6 +217,37 @@ def _epochs(batches: DrawnBatches, columns: PictureColumns) -> Strip:
     return Strip(kinds, columns.highest(1 + ranks % 2))
 
 
+def picture(path: str, *, topic: str | None = None, partition: int | None = None, **options: object) -> Picture:
+    """Draw a partition: its bytes, times, tiers, codecs, transactions, epochs, gaps and corruption over its offsets.
+
+    It reads only the headers of batches, in this process. It needs the extra ``picture``.
+
+    Parameters
+    ----------
+    path
+        the directory of a partition or a broker, or a bucket of tiered storage
+    topic, partition
+        the partition to draw, if there are several
+    options
+        options of ``spark.read.format("kafka_log")``: remotePath, encryptionKeys, startingOffset, endingOffset
+
+    Returns
+    -------
+    Picture
+        the picture. A notebook shows it, ``save`` writes it to a file, ``figure`` is the matplotlib figure
+
+    Raises
+    ------
+    ValueError
+        if the arguments do not select exactly one partition.
+
+    Examples
+    --------
+    >>> sparkwire.kafka.picture("/var/kafka", topic="orders", partition=0).save("orders-0.png")
+    """
+    return draw(batches_of(path, topic, partition, {name: str(value) for name, value in options.items()}))
+
+
 def draw(batches: DrawnBatches) -> Picture:
     """Draw the picture of a partition."""
     from matplotlib.dates import ConciseDateFormatter

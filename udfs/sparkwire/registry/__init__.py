@@ -5,10 +5,18 @@
 
 from __future__ import annotations
 
-from sparkwire.registry.api import rows
+from typing import TYPE_CHECKING
+
+from sparkwire.base.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from sparkwire.spark.rows.registered_rows import rows
 
 __all__ = ["rows"]
 
-
-def __dir__() -> list[str]:
-    return list(__all__)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "rows": "sparkwire.spark.rows.registered_rows",
+    },
+)

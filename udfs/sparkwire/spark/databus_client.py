@@ -16,7 +16,7 @@ from sparkwire.databus.client.consumer import Consumer, check_callbacks
 from sparkwire.databus.client.page import Source
 from sparkwire.databus.client.rows import SCHEMA
 from sparkwire.databus.client.run import sources_of
-from sparkwire.databus.client.settings import Settings
+from sparkwire.databus.client.settings import THRESHOLD, Settings
 from sparkwire.databus.client.task import KEYS, REPORT, Consumption, callback_rows, consume_streams, source_ids
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.functions.udf import best_interface, udf
@@ -29,15 +29,70 @@ _ORDER: Final = ("file", "position")
 def consume(
     df: DataFrame,
     consumer: Consumer | Callable[[], Consumer],
-    group_size: int,
-    source_order: Sequence[int | str] | None,
-    partitions: int | None,
-    sources: Iterable[Source] | None,
-    order: Sequence[str] | None,
-    settings: Settings,
-    tasks: int | None,
+    *,
+    group_size: int = 1,
+    source_order: Sequence[int | str] | None = None,
+    partitions: int | None = None,
+    sources: Iterable[Source] | None = None,
+    order: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    tasks: int | None = None,
 ) -> DataFrame:
-    """See ``sparkwire.databus.consume``."""
+    """Run a consumer over the events of a DataFrame immediately. The result has a row for each completed window.
+
+    One task dispatches a whole stream in order, regardless of the DataFrame's partitions; tasks run in parallel. No task holds a
+    whole stream in memory. It works in a batch query and inside ``foreachBatch``, in classic Spark and on Spark Connect.
+
+    Consumers get each window at least once, because Spark repeats a failed task. A consumer that writes by window SCN gets
+    exactly-once results (docs/databus-client.md has an example). With speculative execution, two tasks may deliver the same
+    window at the same time.
+
+    Parameters
+    ----------
+    df
+        events: a BINARY column ``event``, a column ``stream``, and the columns that order the events of a stream. Without a
+        column ``stream``, all events are one stream. The data source ``databus`` returns such rows.
+    consumer
+        a `Consumer`, or a function that returns one and runs in the task. A `Consumer` is pickled; every stream and every member
+        gets its copy.
+    group_size
+        number of members of the consumer group: threads that share a stream's data events between two barriers. All other
+        callbacks go to every member.
+    source_order
+        source ids (or names, with ``sources``). Each window presents its sources in this order, other sources after them.
+    partitions
+        number of tasks for each stream. Each task gets every window, but only the data events that Databus's key filter assigns
+        to it (`dbus_key_partition`). Each has separate consumers.
+    sources
+        the sources with their schemas. Data events of other sources, or with an unknown schema id, then fail, as in Databus. By
+        default every source is known, and its id is its name.
+    order
+        the columns that order a stream's events. By default ``file`` and ``position``, if the DataFrame has them.
+    settings
+        sizes and retries. The defaults are those of Databus, except 10 retries.
+    tasks
+        number of tasks that share the streams; by default ``spark.sql.shuffle.partitions``.
+
+    Returns
+    -------
+    DataFrame
+        ``stream STRING, partition INT`` (NULL without ``partitions``), ``scn BIGINT, events BIGINT`` (data events),
+        ``rollbacks INT`` (since the previous window), ``retries INT`` (those after failures), ``seconds DOUBLE``,
+        ``checkpoint STRING`` (NULL if declined). A rollback after an SCN regress does not count as a retry. A repeated window has
+        a row for each delivery. All rows exist when the call returns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        if an argument is wrong.
+    pyspark.errors.PythonException
+        if the consumer failed too often, or an event is corrupt. The last line names the stream, window, callback and error.
+
+    Examples
+    --------
+    >>> events = spark.read.format("databus").load("/relay")
+    >>> sparkwire.databus.consume(events, Orders(), partitions=4).where("retries > 0")
+    """
     if not (isinstance(consumer, Consumer) or callable(consumer)):
         raise TypeError(f"consumer must be a Consumer or a zero-argument callable returning one, got {consumer!r}")
     if isinstance(consumer, Consumer):
@@ -50,7 +105,7 @@ def consume(
         events = _partitioned(events, partitions)
     if source_order is not None:
         events, by = _presented(events, by, source_ids(source_order, by_id))
-    plan = Consumption(consumer, group_size, by_id, settings)
+    plan = Consumption(consumer, group_size, by_id, settings or Settings(max_retries=10))
 
     def run(batches: Batches) -> Batches:
         return consume_streams(batches, plan)
@@ -61,9 +116,34 @@ def consume(
 
 
 def callbacks(
-    df: DataFrame, sources: Iterable[Source] | None, order: Sequence[str] | None, threshold: int, tasks: int | None
+    df: DataFrame,
+    *,
+    sources: Iterable[Source] | None = None,
+    order: Sequence[str] | None = None,
+    threshold: int = THRESHOLD,
+    tasks: int | None = None,
 ) -> DataFrame:
-    """See ``sparkwire.databus.callbacks``."""
+    """Return the callbacks as rows for SQL, in the order in which a consumer that never fails gets them.
+
+    Parameters
+    ----------
+    df, order, tasks
+        as for `consume`. The result omits corrupt events, and control events at which a client fails.
+    sources
+        the sources with their names; by default, the ids are the names.
+    threshold
+        size after which a window gets a checkpoint in its middle [bytes]
+
+    Returns
+    -------
+    DataFrame
+        ``stream STRING``, ``n BIGINT`` (0, 1, … in its stream), ``callback STRING``, ``scn BIGINT`` (NULL where the callback
+        has none), ``source STRING``, ``event BINARY`` (of `on_data_event` and `on_error`).
+
+    Examples
+    --------
+    >>> sparkwire.databus.callbacks(events).groupBy("callback").count()
+    """
     events, by = _events(df, order, "callbacks")
     names = {source.id: source.name for source in (sources_of(sources) or {}).values()}
 

@@ -16,8 +16,16 @@ _TASKS = 8
 """the number of tasks, enough to reach several executors"""
 
 
-def doctor(spark: SparkSession | None) -> Diagnosis:
-    """See ``sparkwire.doctor``."""
+def doctor(spark: SparkSession | None = None) -> Diagnosis:
+    """Report the versions and settings of this session, and what to do about them. Paste the report into an issue.
+
+    It reports versions on driver and executors, the interface, the compile cache, and the checksum implementation. It measures
+    the first round trip of each format. It runs one small job, by default in the session that PySpark's settings define.
+
+    Examples
+    --------
+    >>> sparkwire.doctor(spark)
+    """
     spark = spark or SparkSession.builder.getOrCreate()
     mode = "Connect" if "connect" in type(spark).__module__ else "classic"
     header = [f"Spark {spark.version}, {mode}, interface {best_interface(spark)}"]

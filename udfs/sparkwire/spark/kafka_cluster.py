@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, reduce
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +18,9 @@ from sparkwire.base.printable import printable
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
 from sparkwire.spark.functions.udf import best_interface, udf
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 _log = logging.getLogger("sparkwire")
 
@@ -29,12 +32,64 @@ _OPTIONS: Final = ("remotePath", "encryptionKeys")
 _NOTHING: Final = ("matches no file", "does not exist", "has no segment")
 
 
+class ClusterOptions(TypedDict, total=False):
+    """The options of ``spark.read.format("kafka_log")`` that `cluster` takes."""
+
+    remotePath: str
+    encryptionKeys: str
+
+
 class MetadataLog(NamedTuple):
     """The metadata in one directory: a snapshot, and the later changes in the log."""
 
     changes: list[MetadataChange]
     end: int
     """the offset after the last change"""
+
+
+def cluster(
+    spark: SparkSession,
+    path: str | Sequence[str],
+    *,
+    at: int | datetime | None = None,
+    **options: Unpack[ClusterOptions],
+) -> Cluster:
+    """Read the metadata of a KRaft cluster from its directories: topics, partitions, ACLs, positions of consumer groups, and
+    more.
+
+    Parameters
+    ----------
+    spark
+        the session that reads
+    path
+        a directory of ``log.dirs`` of a controller or a broker, or a copy of one; or a list of such directories of several
+        brokers. It reads the metadata log with the largest offset
+    at
+        the offset of a record of `__cluster_metadata`, or a time: the state after that record or at that time. By default, the
+        current state. Groups and transactions support a time only; segments are always the current ones
+    options
+        options of ``spark.read.format("kafka_log")``: ``remotePath``, the bucket to which brokers have moved segments, and
+        ``encryptionKeys``
+
+    Returns
+    -------
+    Cluster
+        DataFrames: ``brokers``, ``topics``, ``partitions``, ``configs``, ``acls``, ``users``, ``quotas``, ``features``,
+        ``groups``, ``transactions``, ``segments``. They contain no secrets.
+
+    Raises
+    ------
+    FileNotFoundError
+        if you access a table of the metadata, and no directory has metadata.
+    ValueError
+        if older records of the log were deleted and no complete snapshot replaces them, or a record cannot be read.
+
+    Examples
+    --------
+    >>> here = sparkwire.kafka.cluster(spark, "/var/kafka")
+    >>> here.partitions.where("size(isr) < size(replicas)")
+    """
+    return Cluster(spark, [path] if isinstance(path, str) else list(path), at, {**options})
 
 
 class Cluster:

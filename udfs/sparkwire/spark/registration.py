@@ -27,7 +27,24 @@ SAMPLES_VIEW = "sparkwire_samples"
 
 
 def register(spark: SparkSession, interface: Interface | None = None) -> None:
-    """See ``sparkwire.register``."""
+    """Make every function available in the SQL of this session. You may call it more than once.
+
+    Also creates the views ``sparkwire_functions`` (name, signature, doc, example) and ``sparkwire_samples``,
+    one row of sample bytes for the examples.
+
+    Parameters
+    ----------
+    spark
+        The session, classic or Connect.
+    interface
+        How Spark passes the columns: "arrow" needs PySpark 4.1, "pandas" copies every value. By default, the faster one that
+        this PySpark supports.
+
+    Examples
+    --------
+    >>> sparkwire.register(spark)
+    >>> spark.sql("SELECT dbus_opcode(event), count(*) FROM events GROUP BY ALL")
+    """
     _choose_workers_python(spark)
     _announce_compiling(spark)
     chosen = interface or best_interface(spark)
@@ -66,7 +83,7 @@ def _choose_workers_python(spark: SparkSession) -> None:
                 f"Spark's Python workers run {python or named}, which has no sparkwire: before the session begins, "
                 f"set PYSPARK_PYTHON to {sys.executable}"
             ),
-            stacklevel=4,
+            stacklevel=3,
         )
 
 

@@ -51,8 +51,33 @@ class Report(NamedTuple):
         return "\n".join(map(printable, lines))
 
 
-def check(path: str, clean: bool | None) -> Report:
-    """See ``sparkwire.kafka.check``."""
+def check(path: str, *, clean: bool | None = None) -> Report:
+    """Report what a broker that starts would do with the partition directories in a directory. It changes no files.
+
+    Parameters
+    ----------
+    path
+        a directory of a broker's ``log.dirs``, or the directory of one partition
+    clean
+        whether the broker had a clean shutdown. If so, it trusts the files; otherwise it verifies every batch. By default, a
+        file in the directory determines this.
+
+    Returns
+    -------
+    Report
+        its ``findings``, in the order of partitions and files: files that the broker would ``reject``, treat as a ``stray``,
+        ``truncate``, ``delete``, ``rebuild``, ``restore``, ``split``, or ``serve`` although they are wrong. ``print`` shows a
+        line for each
+
+    Raises
+    ------
+    FileNotFoundError
+        if the directory does not exist.
+
+    Examples
+    --------
+    >>> print(sparkwire.kafka.check("/restored"))
+    """
     folder = Folder(path)
     files = folder.tree()
     if not files:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyspark.sql.functions as F
@@ -20,18 +20,135 @@ from sparkwire.spark.changes.request import Request, is_case_sensitive
 from sparkwire.spark.frames import is_name_in, quoted
 
 
-def changes(request: Request) -> DataFrame:
-    """See ``sparkwire.changes``."""
-    request = request.checked()
+def changes(
+    df: DataFrame,
+    column: str = "value",
+    *,
+    format: str,
+    table: str,
+    key: str | None = None,
+    headers: str | None = None,
+    topic: str | None = "topic",
+    partition: str | None = "partition",
+    offset: str | None = "offset",
+    epoch: int | str | Column = 0,
+    order: Literal["offset", "source"] = "offset",
+    keys: Sequence[str] | str | None = None,
+    schemas: Any = None,
+    columns: Mapping[str, str] | str | StructType | None = None,
+    wire_format: str = "confluent",
+    before: Literal["key", "full"] = "key",
+    placeholder: str = "__debezium_unavailable_value",
+    nulls: Literal["written", "absent"] = "written",
+) -> DataFrame:
+    """Decode the changes of one table: one row for each change, with the same columns for every format.
+
+    Each message becomes at least one row, which is right or has an ``_error_``. Left out are only messages of other tables and
+    those that are no changes of rows: Debezium's notices, statements of Canal and Maxwell except TRUNCATE, marks of a bootstrap,
+    and records with neither key nor value.
+
+    Parameters
+    ----------
+    df
+        a DataFrame with a column of messages or events, a batch or a stream
+    column
+        the name of the column of messages
+    format
+        "databus" (events), "datahub", "debezium" (JSON, or Avro by ``schemas``), "canal" (flat messages), "maxwell", or "ogg"
+    table
+        for Databus, the name of the source's schema; otherwise ``table``, ``database.table`` or ``database.schema.table``
+    key, headers
+        the columns of Kafka's keys and headers. Keys contain the primary key and mark tombstones; Debezium's headers mark a
+        change of a key. A key is an object, or one value if the table has one key column
+    topic, partition, offset
+        the names of these columns, which may be missing in ``df``; None turns one off. Without a partition, all offsets of
+        a topic count as those of one partition
+    epoch
+        which life of the log a message is from: a number, or a column. A greater epoch is later, whatever the offsets are. A
+        new topic of the same name, or a database after a failover, begins a new epoch
+    order
+        "offset" orders changes by partition and offset, "source" by their positions in the log of the database. A snapshot's
+        row comes before all changes of its epoch. Without a column of offsets, the order is "source"
+    keys
+        the names of the primary key's columns, if the messages do not contain them
+    schemas
+        for Databus: the schemas of the payloads, as for `sparkwire.avro.rows`. For Debezium in Avro: a `Registry`, or a mapping
+        from ids to schemas, for values and keys. The query fetches schemas while it runs, so a stream's table may change
+    columns
+        names and types: a mapping, DDL text or a ``StructType``. A stream requires them. By default, ``changes`` reads
+        the batch once to find the columns that the messages declare. Each has the narrowest type that holds all its versions
+    wire_format
+        for Debezium in Avro: how a message identifies its schema, as in `sparkwire.avro.rows`
+    before
+        for Debezium: "full" if ``before`` contains the complete old row (MySQL with full row images, PostgreSQL with REPLICA
+        IDENTITY FULL). By default only its key is used, because connectors fill unknown values with zeros
+    placeholder
+        for Debezium: the connector's ``unavailable.value.placeholder``
+    nulls
+        "absent" if the messages leave out columns that are NULL, such as Maxwell's with ``output_nulls=false``
+
+    Returns
+    -------
+    DataFrame
+        the columns of ``df`` without the messages, then
+
+        - ``_op_``: INSERT, UPDATE, UPDATE_BEFORE, UPSERT, DELETE, READ (a snapshot's row) or TRUNCATE;
+        - ``_order_``, which sorts the changes of a key: STRUCT<epoch, partition, offset>. Canal's has ``row``, too, the place in
+          the message. By source, it has the parts of a position instead;
+        - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
+        - ``_before_`` STRUCT: the values before the change that the message contains;
+        - the table's columns: the new row; for a DELETE, the known values of the old row, and always its key;
+        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not contain (PostgreSQL's unchanged TOAST values);
+        - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it exactly;
+        - ``_error_``: the reason why a message cannot be read or ordered. After WRONG_FORMAT, it names the system of the message;
+        - ``_event_``, of Debezium with headers: identifies a change of a key in its two rows.
+
+        The result omits Databus events in a window without an end. The plan makes one round trip to Python.
+
+    Raises
+    ------
+    ValueError
+        if an argument is invalid, the columns are not known, or two columns of the result would have one name.
+    TypeError
+        if a column has another type than its argument needs.
+
+    Examples
+    --------
+    >>> records = spark.read.format("kafka_log").load("/kafka/shop.public.orders-0")
+    >>> orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key", headers="headers")
+    >>> sparkwire.current(orders)
+    """
+    request = Request(**locals()).checked()  # all the parameters, by their names
     request.epoch_column()
     if request.format != "databus":
         return _read(request, json_changes.reading(request))
     return _read(request._replace(df=databus_changes.in_ended_windows(request)), databus_changes.reading(request))
 
 
-def tables(request: Request) -> list[str]:
+def changes_by_table(df: DataFrame, column: str = "value", *, format: str, **options: Any) -> dict[str, DataFrame]:
+    """Decode the changes of every table in the messages: one DataFrame for each table, as from `changes`.
+
+    The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``.
+
+    Parameters
+    ----------
+    df, column, format
+        as for `changes`
+    options
+        further arguments of `changes`
+
+    Examples
+    --------
+    >>> tables = sparkwire.changes_by_table(messages, format="datahub")
+    >>> sparkwire.current(tables["shop.orders"])
+    """
+    arguments = {name: options[name] for name in ("headers", "schemas", "wire_format") if name in options}
+    tables = _tables(Request(df, column, format, "", **arguments).checked())
+    return {name: changes(df, column, format=format, table=name, **options) for name in tables}
+
+
+def _tables(request: Request) -> list[str]:
     """The sorted names of the tables in messages."""
-    request = request.checked()
     if request.format == "databus":
         return databus_changes.tables(request)
     if request.df.isStreaming:

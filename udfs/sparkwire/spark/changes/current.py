@@ -10,6 +10,7 @@ The last stage of the query raises the errors about several changes: PySpark has
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any, Final
 
 import pyspark.sql.functions as F
@@ -30,8 +31,51 @@ _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"
 
 
-def current(changes: DataFrame, keys: Sequence[str] | str | None, as_of: Any, until: Any) -> DataFrame:
-    """See ``sparkwire.current``."""
+def current(
+    changes: DataFrame,
+    keys: Sequence[str] | str | None = None,
+    *,
+    as_of: datetime | date | str | None = None,
+    until: Any = None,
+) -> DataFrame:
+    """Compute the current table from its changes: the newest row of every key that is not deleted.
+
+    The result does not depend on the order of the rows, or on duplicate or late changes. A change of the key moves the row. A
+    TRUNCATE deletes every earlier row. If a message does not contain a value, the previous value stays. Rows with an
+    ``_error_`` do not count.
+
+    Parameters
+    ----------
+    changes
+        a batch from `sparkwire.changes`, for one table. For a stream, use `sparkwire.merge`
+    keys
+        the names of the primary key's columns; by default those in the messages
+    as_of
+        returns the table at a time, by ``_time_``: a ``datetime``, a ``date`` (its first moment), or an ISO text in the
+        session's time zone
+    until
+        returns the table after a change, by ``_order_``. A number or tuple is the order from ``scn``, ``offset`` or the position
+        on; a Row or dict names parts. ``current`` compares only these parts. ``until=4711`` is the table after SCN 4711 of
+        Databus
+
+    Returns
+    -------
+    DataFrame
+        the table's columns, then ``_order_`` and ``_time_`` of each row's last change, and ``_unexpected_`` if the changes may
+        have such values
+
+    Raises
+    ------
+    ValueError
+        if the key is unknown, or ``changes`` is a stream or lacks the columns of `sparkwire.changes`. Also if ``as_of`` is no
+        time, or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes
+        of a key have no common order: they are of one epoch, and in two partitions, topics or logs.
+
+    Examples
+    --------
+    >>> orders = sparkwire.changes(events, "event", format="databus", table="com.shop.Orders", schemas="/schemas")
+    >>> sparkwire.current(orders, as_of="2024-01-31").count()
+    """
     if changes.isStreaming:
         raise ValueError(
             "current() expected a batch, got a stream: use sparkwire.merge, which keeps a table up to date"

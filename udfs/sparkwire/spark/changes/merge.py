@@ -15,13 +15,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, overload
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.api import MergeResult
 from sparkwire.changes.columns import ERROR
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -49,6 +49,19 @@ _CREATED_AGAIN: Final = (
     "created the topic again, or restored the database, pass a greater epoch to sparkwire.changes"
 )
 _log = logging.getLogger("sparkwire")
+
+
+class MergeResult(NamedTuple):
+    """What `merge` has done with a batch. A number is None if the table's format does not report it."""
+
+    rows: int
+    """changes without an error"""
+    changed: int | None
+    """rows of the target that were inserted, updated or deleted; with them deleted rows that the target only remembers"""
+    late: int
+    """keys whose last change in the batch is not newer than what the target has, repeated changes among them"""
+    errors: int
+    """rows with an ``_error_``, which were left out"""
 
 
 class Merge(NamedTuple):
@@ -168,15 +181,88 @@ def _counts(changes: DataFrame) -> Column:
     return F.expr(f"to_json(struct(count_if(NOT {is_error}) AS rows, count_if({is_error}) AS errors))")
 
 
+@overload
 def merge(
     changes: DataFrame,
     target: str | PathLike[str],
-    keys: Sequence[str] | str | None,
-    checkpoint: str | PathLike[str] | None,
-    trigger: Mapping[str, Any] | str | None,
-    deletes: str,
-) -> Any:
-    """See ``sparkwire.merge``."""
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: None = None,
+    trigger: None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> MergeResult: ...
+
+
+@overload
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: str | PathLike[str],
+    trigger: Mapping[str, Any] | str | None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> StreamingQuery: ...
+
+
+def merge(
+    changes: DataFrame,
+    target: str | PathLike[str],
+    keys: Sequence[str] | str | None = None,
+    *,
+    checkpoint: str | PathLike[str] | None = None,
+    trigger: Mapping[str, Any] | str | None = None,
+    deletes: Literal["remove", "keep"] = "remove",
+) -> MergeResult | StreamingQuery:
+    """Keep a table up to date with changes. After each batch, it equals `current` over all changes so far.
+
+    A change is applied only if its order is greater than that of the row's last change. So repeated batches, restarted queries,
+    and late or duplicate changes give the same table. The target is one table, and a merge is one commit. Deleted rows stay in
+    it with ``_deleted_`` TRUE, so that late changes do not restore them.
+
+    The target gets new columns of the changes, and types widen: INT to BIGINT, FLOAT to DOUBLE, a DECIMAL to one with
+    more digits. Rows with an ``_error_`` are left out: write ``changes.where("_error_ IS NOT NULL")`` elsewhere to see them.
+
+    Parameters
+    ----------
+    changes
+        a batch or a stream from `sparkwire.changes`, for one table
+    target
+        a Delta or Iceberg table: its name, or the path of a Delta table. Any other text with a slash is a directory for
+        Parquet, in a local or mounted file system; read it with `merged`. A missing target is created
+    keys
+        the names of the primary key's columns; by default those in the messages
+    checkpoint
+        for a stream: its checkpoint directory, separate from ``target``
+    trigger
+        for a stream: ``"10 seconds"``, or arguments of ``DataStreamWriter.trigger`` such as ``{"availableNow": True}``
+    deletes
+        "keep": the target itself has all rows. "remove": the table is ``<name>__rows``, and ``<name>`` is a view of the rows that
+        exist. A directory, and the path of a Delta table, have no view: `merged` returns the rows that exist
+
+    Returns
+    -------
+    MergeResult | StreamingQuery
+        the numbers of a batch, or the running query of a stream, which logs the numbers of each batch
+
+    Raises
+    ------
+    ValueError
+        if there is no key, or if the target has another key, lacks something, or was not made by ``merge``. Also if a column
+        has a type that cannot widen, or if two orders that decide cannot be compared. Nothing is written then.
+    sparkwire.errors.WriteConflictError
+        if another job writes to the target at the same time.
+
+    Warns
+    -----
+    UserWarning
+        if all keys of a batch are late, and the batch is no repetition: perhaps somebody created the topic again.
+
+    Examples
+    --------
+    >>> sparkwire.merge(changes, "/lake/orders", checkpoint="/lake/orders.checkpoint", trigger={"availableNow": True})
+    >>> sparkwire.merge(changes, "lake.shop.orders", deletes="keep").changed
+    """
     if deletes not in _DELETES:
         raise ValueError(f'merge() expected deletes to be "remove" or "keep", got {deletes!r}')
     if not changes.isStreaming and (checkpoint is not None or trigger is not None):
@@ -207,6 +293,13 @@ def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
 
 
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
-    """See ``sparkwire.merged``."""
+    """Read a table that `merge` writes: the rows that exist, and with ``deletes="keep"`` the deleted ones.
+
+    For a directory, this is the newest complete version.
+
+    Examples
+    --------
+    >>> sparkwire.merged(spark, "/lake/orders").where("amount > 100")
+    """
     name = target_of(spark, target)
     return merged_directory(spark, name) if isinstance(name, str) else merged_table(spark, name)

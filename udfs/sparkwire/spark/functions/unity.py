@@ -122,8 +122,32 @@ def _literal(value: Any) -> str:
     return sql_string(value) if isinstance(value, str) else str(value)
 
 
-def publish(spark: SparkSession, schema: str, wheel: str, environment_version: str) -> None:
-    """See ``sparkwire.publish``."""
+def publish(spark: SparkSession, schema: str, *, wheel: str, environment_version: str = "5") -> None:
+    """Create every function as a permanent function in a schema of Unity Catalog.
+
+    Functions that return structs or rows, and functions that write, become Python functions over pandas batches. The others
+    become SQL functions that call these. ``python -m sparkwire publish`` prints the same statements. See docs/publish.md.
+
+    Parameters
+    ----------
+    schema
+        ``catalog.schema``
+    wheel
+        the package to install in the functions' environment: ``/Volumes/.../sparkwire-....whl``, or a requirement
+    environment_version
+        the version of Databricks' serverless environment in which the functions run
+
+    Raises
+    ------
+    ValueError
+        if ``schema`` does not have two parts.
+    NotImplementedError
+        in open-source Spark, whose catalogs have no Python functions.
+
+    Examples
+    --------
+    >>> sparkwire.publish(spark, "main.tools", wheel="/Volumes/main/tools/wheels/sparkwire-0.1.0-py3-none-any.whl")
+    """
     from pyspark.errors import ParseException
 
     for statement in statements(schema, wheel, environment_version):
