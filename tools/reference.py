@@ -1,4 +1,4 @@
-"""Generate the pages of functions and formats, the module of the column functions, and the native SQL equivalents.
+"""Generate the pages of functions and formats, the module of the column functions, the native SQL equivalents, and walks.
 
 ``python -m tools.reference`` writes them from the catalogue and the layouts; a test checks that they are current.
 """
@@ -16,7 +16,7 @@ from sparkwire.core.parameters import Parameter, default_of, parameters
 from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_options
-from tools import pages
+from tools import pages, walks
 from tools.explain_picture import picture
 from tools.native import native_select
 
@@ -85,6 +85,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
     _DOCS / "exceptions.md": pages.exceptions,
     _DOCS / "explain.svg": picture,
+    walks.PAGE: walks.page,
     _DOCS / "sources" / "kafka_log.md": partial(
         pages.source_page,
         kafka_log,

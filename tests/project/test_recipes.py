@@ -14,7 +14,12 @@ from tests.support import ROOT
 
 pytestmark = pytest.mark.process
 
-RECIPES = re.findall(r"### (.*?)\n.*?```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
+LINKED = re.findall(
+    r"^### ([^\n]*)\n(?:(?!^#).)*?\]\((docs/recipes/[\w-]+\.diff)\)",
+    (ROOT / "CONTRIBUTING.md").read_text("utf-8"),
+    re.DOTALL | re.MULTILINE,
+)
+RECIPES = [(title, (ROOT / path).read_text("utf-8")) for title, path in LINKED]
 # The function that each recipe adds, the sample that it reads, and its result.
 ADDED = {
     "Add a field": ("dbus_header_length", "event_v2", 71),
@@ -56,7 +61,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("recipes") / "tree"
     for folder in ("udfs", "tests", "tools", "docs"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "integration"))
-    shutil.copy(ROOT / "pyproject.toml", tree)
+    for file in ("pyproject.toml", "CONTRIBUTING.md"):
+        shutil.copy(ROOT / file, tree)
     for _, diff in RECIPES:
         subprocess.run(["git", "apply", "-"], cwd=tree, input=diff, text=True, check=True)
     table = tree / "udfs" / "sparkwire" / "kafka" / "codecs.py"
@@ -80,6 +86,9 @@ def run(tree: Path, *arguments: str) -> str:
 
 
 def test_every_recipe_is_tested() -> None:
+    assert sorted(path for _, path in LINKED) == sorted(
+        f"docs/recipes/{file.name}" for file in (ROOT / "docs/recipes").iterdir()
+    )
     assert sorted(title for title, _ in RECIPES) == sorted([*ADDED, *WITHOUT_FUNCTION])
 
 

@@ -1,4 +1,4 @@
-"""The walks of CONTRIBUTING.md, "Where to look": every file that they name exists."""
+"""The walks of CONTRIBUTING.md, "Where to look": every file that they name exists, and they list all files."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.support import ROOT
+from tools import walks
 
 _, _, SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("\n## Where to look\n")
 WALKS = dict(re.findall(r"^### (.*?)\n(.*?)(?=^#|\Z)", SECTION, re.DOTALL | re.MULTILINE))
@@ -25,3 +26,16 @@ def test_each_step_names_files_that_exist(title: str) -> None:
         assert named, step
         for path in named:
             assert (ROOT / path).is_file(), path
+
+
+def test_a_walk_lists_what_its_files_import() -> None:
+    others = walks.others_of({"sparkwire/kafka/codecs", "sparkwire/kafka/inflate"})
+    assert {"sparkwire/kafka/compress", "sparkwire/kafka/framings"} <= others  # which `codecs` imports
+    assert "sparkwire/kafka/layout" in others  # which they import only through other files
+    assert "sparkwire/kafka/files/plan" not in others
+    assert "sparkwire/base/printable" not in others
+
+
+def test_the_lists_are_current() -> None:
+    assert walks.PAGE.read_text("utf-8") == walks.page()
+    assert SECTION.count("\nOther files: ") == len(WALKS)
