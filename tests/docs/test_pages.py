@@ -21,14 +21,14 @@ NAMES_AND_TYPES = ("datahub_columns", "debezium_columns")
 """functions whose fields need no explanation"""
 
 
-def test_every_error_code_has_a_page_with_its_example(spark: SparkSession) -> None:
-    """The query of each page returns the error code of the page."""
-    files = {path.stem: path.read_text("utf-8") for path in (DOCS / "errors").glob("*.md")}
-    index = files.pop("index")
-    assert set(files) == set(ERRORS)
+def test_every_error_code_has_an_entry_with_its_example(spark: SparkSession) -> None:
+    """The query of each entry returns the error code of the entry."""
+    page = (DOCS / "errors.md").read_text("utf-8")
+    entries = dict(re.findall(r"^## ([A-Z_]+)\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE))
+    assert set(entries) == set(ERRORS)
     queries = {}
-    for code, text in files.items():
-        assert f"[`{code}`]({code}.md)" in index
+    for code, text in entries.items():
+        assert f"[`{code}`](#{code.lower()})" in page
         [[language, query]] = re.findall("```(sql|python)\n(.*?)```", text, re.DOTALL)
         if language == "python":
             names = {"spark": spark, "sparkwire": sparkwire}

@@ -1,4 +1,4 @@
-"""The setting that `docs/errors/index.md` recommends: an exception begins with the message, not with a worker's traceback."""
+"""The setting that `docs/errors.md` recommends: an exception begins with the message, not with a worker's traceback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support import ROOT
 from tests.support.pages import blocks_of, lines_of
 
 SETTING = "spark.sql.execution.pyspark.udf.hideTraceback.enabled"
-[BLOCK] = blocks_of(ROOT / "docs" / "errors" / "index.md")
+BLOCK = blocks_of(ROOT / "docs" / "errors.md")[0]
 
 
 @pytest.fixture
