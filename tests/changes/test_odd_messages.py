@@ -132,6 +132,29 @@ def test_an_envelope_in_a_payload_without_a_schema() -> None:
     assert row["payload"] == {"id": 1}
 
 
+@pytest.mark.parametrize(
+    "mark", [{"onlyHandleKey": True}, {"claimCheckLocation": "s3://bucket/claim/1.json"}, {"claimCheckLocation": {}}]
+)
+def test_a_row_of_ticdc_that_is_elsewhere(mark: dict[str, Any]) -> None:
+    """It writes only the key of a row that is larger than a message may be, or the name of the file with the row."""
+    tidb = {"_tidb": {"commitTs": 447_507_027_004_751_877} | mark}
+    of_format: dict[str, list[Any]] = {
+        "canal": [canal(type, old=[{}] if type == "UPDATE" else None) for type in ("INSERT", "UPDATE", "DELETE")],
+        "maxwell": [m.maxwell(type) for type in ("insert", "update", "delete")],
+        "debezium": [envelope(op, KEY, KEY, "TiCDC") for op in "cud"],
+    }
+    of_format["debezium"] += [{"payload": message} for message in of_format["debezium"]]
+    for format, messages in of_format.items():
+        for message in messages:
+            marked = {"payload": message["payload"] | tidb} if "payload" in message else message | tidb
+            [row] = rows([record(marked, KEY)], format)
+            assert row["_error_"] == "MISSING_FIELD"
+            [row] = rows([record(message | {"_tidb": {"commitTs": 1, "onlyHandleKey": False}}, KEY)], format)
+            assert row["_error_"] is None or "payload" in message
+    [row] = rows([record(KEY | tidb, KEY)], columns={"id": "INT", "_tidb": "STRING"})
+    assert row["_error_"] is None
+
+
 def test_columns_say_what_plain_values_mean() -> None:
     """A schema may leave it out."""
     fields = [
@@ -416,6 +439,59 @@ def test_a_position_without_its_number_is_no_position(connector: str, position: 
 def test_a_position_of_19_digits() -> None:
     [row] = rows([record(envelope(connector="oracle", scn="1", commit_scn="1234567890123456789"))], order="source")
     assert row["_order_"]["position"] == 1234567890123456789
+
+
+@pytest.mark.parametrize(
+    ("connector", "early", "read", "late"),
+    [
+        ("mysql", {"pos": 1}, {"pos": 2}, {"pos": 3}),
+        ("postgresql", {"sequence": '["1","5"]'}, {"sequence": '[null,"7"]'}, {"sequence": '["8","9"]'}),
+        ("oracle", {"scn": "1", "commit_scn": "7"}, {"scn": "7", "commit_scn": None}, {"scn": "6", "commit_scn": "8"}),
+        ("sqlserver", {"commit_lsn": "1"}, {"commit_lsn": "2", "change_lsn": None}, {"commit_lsn": "3"}),
+        ("TiCDC", {"commit_ts": 1}, {"commit_ts": 2}, {"commit_ts": 3}),
+    ],
+)
+def test_a_row_of_a_snapshot_has_its_place(connector: str, early: Any, read: Any, late: Any) -> None:
+    """A second snapshot comes after the changes before it."""
+    for snapshot in ("true", "incremental"):
+        messages = [envelope("u", connector=connector, **early), envelope("r", connector=connector, **read)]
+        messages[1]["source"]["snapshot"] = snapshot
+        messages.append(envelope("u", connector=connector, **late))
+        orders = [sortable(row["_order_"]) for row in rows([record(one, KEY) for one in messages], order="source")]
+        assert orders == sorted(orders)
+        assert len(set(orders)) == 3
+
+
+def sortable(order: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple((part is not None, part) for part in order.values())
+
+
+def test_a_row_of_a_snapshot_without_a_position() -> None:
+    """That of an initial snapshot comes first. Of another one, its place is unknown."""
+    nowhere: dict[str, Any] = {"connector": "postgresql", "lsn": None, "sequence": None}
+    for snapshot, code in (("true", None), ("last", None), ("incremental", "MISSING_FIELD")):
+        for message in (envelope("r", snapshot=snapshot, **nowhere), m.ROW | {"__op": "r", "__snapshot": snapshot}):
+            [row] = rows([record(message, KEY)], order="source")
+            assert row["_error_"] == code
+            assert code or sortable(row["_order_"]) == ((True, 0), *[(False, None)] * 5)
+            [row] = rows([record(message, KEY)])
+            assert row["_error_"] is None
+
+
+def test_a_row_of_a_bootstrap_has_its_place() -> None:
+    places = [
+        m.maxwell("insert", position="binlog.000001:10"),
+        m.maxwell("bootstrap-insert", position="binlog.000001:10"),
+        m.maxwell("update", old={"name": "x"}, position="binlog.000001:11"),
+    ]
+    del places[0]["commit"], places[1]["commit"], places[1]["xid"]
+    places[0]["xoffset"] = 3
+    orders = [sortable(row["_order_"]) for row in rows([record(one) for one in places], "maxwell", order="source")]
+    assert orders == sorted(orders)
+    assert len(set(orders)) == 3
+    del places[1]["position"]
+    [row] = rows([record(places[1])], "maxwell", order="source")
+    assert (row["_error_"], row["_order_"]["position"]) == (None, None)
 
 
 def test_the_last_row_of_a_transaction_of_maxwell() -> None:

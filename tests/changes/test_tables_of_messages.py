@@ -98,6 +98,53 @@ def test_a_filler_is_no_key() -> None:
     assert (row["id"], row["_error_"]) == (1, None)
 
 
+ONE, TWO = {"id": 1, "region": "eu"}, {"id": 1, "region": None}
+OF_TWO: dict[str, Any] = {"columns": {"id": "INT", "region": "STRING", "v": "INT"}, "keys": None}
+"""a table whose messages have a column beside the primary key in their keys"""
+
+
+@pytest.mark.parametrize(
+    ("message", "key", "headers"),
+    [
+        (envelope("d", TWO | {"v": None}, connector="postgresql"), TWO, []),
+        (None, TWO, []),
+        (TWO | {"v": None, "__deleted": "true"}, TWO, []),
+        (envelope("u", TWO | {"v": None}, ONE | {"v": 2}, "postgresql"), ONE, []),
+        (envelope("c", None, ONE | {"v": 2}, "postgresql"), ONE, [("__debezium.oldkey", m.text(TWO))]),
+    ],
+)
+def test_a_null_in_an_old_key_may_be_a_filler(message: Any, key: Any, headers: Any) -> None:
+    """PostgreSQL's connector knows only the primary key of an old row. Other columns of `message.key.columns` are NULL."""
+    records = [record(envelope("c", None, ONE | {"v": 1}, "postgresql"), ONE), record(message, key, headers=headers)]
+    assert [row["_error_"] for row in rows(records, **OF_TWO)] == [None, "MISSING_FIELD"]
+    for right in ({"before": "full"}, {"keys": ["id", "region"]}, {"keys": ["id"]}):
+        assert [row["_error_"] for row in rows(records, **(OF_TWO | right))] == [None, None], right
+
+
+# ---------------------------------------------------------------- columns that a message does not have
+
+
+@pytest.mark.parametrize(
+    "message",
+    [{"id": 1, "name": "ash"}, {"id": 1, "name": "ash", "__op": "u"}, envelope("u", None, {"id": 1, "name": "ash"})],
+)
+def test_a_column_that_a_message_does_not_have(message: Any) -> None:
+    """Transforms drop fields, and some connectors send only the key and what has changed."""
+    columns = {"id": "INT", "name": "STRING", "amount": "DECIMAL(10,2)", "later": "INT"}
+    for value in (message, m.with_schema(message, None)):
+        [row] = rows([record(value, KEY)], columns=columns)
+        assert (row["name"], row["amount"], row["_unavailable_"]) == ("ash", None, ["amount", "later"])
+        [row] = rows([record(value, KEY)], columns=columns, nulls="absent")
+        assert (row["amount"], row["_unavailable_"], row["_error_"]) == (None, None, None)
+
+
+def test_the_record_key_has_a_column_of_the_row() -> None:
+    [row] = rows([record({"name": "ash"}, KEY)])
+    assert (row["id"], row["_unavailable_"], row["_error_"]) == (1, ["amount"], None)
+    [row] = rows([record({"name": "ash"})])
+    assert row["_error_"] == "MISSING_FIELD"
+
+
 # ---------------------------------------------------------------- rows that look like something else
 
 

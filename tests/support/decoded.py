@@ -61,6 +61,7 @@ def _decoder(
         absent_nulls=nulls == "absent",
         topics=known.topics,
         only_table=known.only_table,
+        has_given_keys=keys is not None,
     )
     return decoder(format, plan, with_headers=True)
 

@@ -126,6 +126,11 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "row of a snapshot, also incremental": Case(
             [record(envelope("r", snapshot=kind), KEY) for kind in ("true", "incremental")], rows(READ, READ)
         ),
+        'row of an incremental snapshot without a position, `order="source"`': Case(
+            [record(envelope("r", connector="postgresql", snapshot="incremental", lsn=None, sequence=None), KEY)],
+            error("MISSING_FIELD"),
+            options={"order": "source"},
+        ),
         "truncate": Case([record(envelope("t"))], rows(TRUNCATE)),
         "tombstone with a key": tombstone(KEY, rows(DELETE)),
         "delete without `before`": Case([record(envelope("d"), KEY)], rows(DELETE)),
@@ -186,6 +191,11 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "object without the key's columns": tombstone({"name": "amber"}, error("MISSING_FIELD")),
         "object without one of the key's columns": tombstone(
             {"name": "amber"}, error("MISSING_FIELD"), keys=("id", "name")
+        ),
+        "object with a NULL": Case(
+            [record(envelope(), KEY | {"name": "amber"}), record(None, KEY | {"name": None})],
+            [*rows(INSERT), *error("MISSING_FIELD")],
+            options={"keys": None},
         ),
     },
     "Transforms": {
@@ -254,6 +264,10 @@ SECTIONS: dict[str, dict[str, Case]] = {
             canal(id=0, es=1_700_000_000_000, _tidb={"commitTs": 163_963_309_467_037_594}), changes=rows(INSERT)
         ),
         "TiCDC, `protocol=canal-json`, watermark": of_canal(WATERMARK),
+        "TiCDC, a row that is larger than a message may be": of_canal(
+            canal(data=[{"id": "1"}], _tidb={"commitTs": 163_963_309_467_037_594, "onlyHandleKey": True}),
+            changes=error("MISSING_FIELD"),
+        ),
         "Flink's `canal-json`": of_canal(
             {"data": [ROW], "type": "INSERT"}, {"data": [ROW], "type": "DELETE"}, changes=rows(INSERT, DELETE)
         ),

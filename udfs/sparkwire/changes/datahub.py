@@ -74,6 +74,7 @@ DATAHUB: Final = System(
     type_of=datahub_type,
     certain_marks=({"op": TEXT, "times": ROW}, {"op": TEXT, "source": ROW}),
     types_kind=ARRAY,
+    missing_is_unknown=True,
     declared_types=_declared,
     position=NUMBER,
     positions=_sequence,

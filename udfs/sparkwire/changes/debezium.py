@@ -24,6 +24,7 @@ from sparkwire.changes.columns import DELETE
 from sparkwire.changes.key_events import event_texts
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
+from sparkwire.changes.systems import is_elsewhere
 from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.table_names import Table
@@ -32,7 +33,9 @@ from sparkwire.debezium.change_rows import MessageSide, position_of_source, row_
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
     DDL,
+    ELSEWHERE,
     HEARTBEAT,
+    INCREMENTAL,
     MESSAGE,
     MONGODB,
     NEW_VALUES,
@@ -61,6 +64,7 @@ _OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
 _OF_ENVELOPE: Final = {"op", "ts_ms", "ts_us", "ts_ns", "before", "after", "source"}
 """the members of an envelope"""
 _OPS: Final = pa.array([operation.op for operation in OPERATIONS], pa.string())
+_OF_TIDB: Final = ELSEWHERE[0].partition(".")[0]
 _DISSOLVED: Final = "^(before|after|source)[._]"
 """the names of members that Flatten makes of an envelope's objects"""
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
@@ -97,7 +101,8 @@ def read_debezium(
         before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
     unmodified = _envelopes_with(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
     unmodified &= scan.operations[rows] == UPDATE_CODE
-    errors = _errors(messages, wrong, dead, unknown | odd | (dead & no_key)).take(taken)
+    lacking = unknown | odd | (dead & no_key) | _is_elsewhere(scan, types)
+    errors = _errors(messages, wrong, dead, lacking).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)
     return TableRows(
@@ -112,7 +117,8 @@ def read_debezium(
         pa.nulls(len(rows), pa.list_(pa.string())) if record_keys is None or plan.keys else record_keys.names(rows),
         messages.declared.of(rows),
         positions=positions,
-        missing=of_cells if of_cells.any() else None,
+        is_later=pc.equal(row_texts(scan, rows, "source.snapshot"), INCREMENTAL).fill_null(False),
+        missing=of_cells if plan.absent_nulls else np.ones(len(rows), np.bool_),
         unmodified=unmodified if unmodified.any() else None,
         unavailable=partial(unavailable, placeholder_of(plan.placeholder)),
         added=Added(scan.flattened[rows], is_added, ADDED_NAMES),
@@ -122,9 +128,9 @@ def read_debezium(
     )
 
 
-def _errors(messages: MessageSide, wrong: Bools, dead: Bools, unknown: Bools) -> pa.Array:
+def _errors(messages: MessageSide, wrong: Bools, dead: Bools, lacking: Bools) -> pa.Array:
     codes = np.where(wrong, WRONG_FORMAT, np.where(dead, OK, messages.scan.row_errors))
-    codes = np.where((codes == OK) & unknown, MISSING_FIELD, codes)
+    codes = np.where((codes == OK) & lacking, MISSING_FIELD, codes)
     if messages.errors is None:
         return foreign.explained(codes, messages.column, "debezium")
     return pc.coalesce(messages.errors, from_codes(codes.astype(np.int8), ERRORS))
@@ -179,6 +185,12 @@ def _rows_like_notices(messages: MessageSide, keys: MessageSide | None, types: M
             of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), '"serverName"').fill_null(False))
         found |= scan.heartbeats & ~of_server
     return found
+
+
+def _is_elsewhere(scan: Messages, types: Mapping[str, Type]) -> Bools:
+    """Messages of TiCDC whose row is elsewhere."""
+    found = is_elsewhere(*map(scan.slot, ELSEWHERE))
+    return found & scan.enveloped if _OF_TIDB in types else found
 
 
 def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:

@@ -9,7 +9,7 @@ A change of the key is one update. With ``output_nulls=false``, NULL is left out
 READ. Statements are left out, as are the marks of a bootstrap and the rows of Maxwell's own tables; a TRUNCATE has no message.
 
 The order in the source is ``position`` and ``xoffset``, or ``xid`` and ``xoffset`` without a position. The last row of a
-transaction has ``commit`` instead of ``xoffset``.
+transaction has ``commit`` instead of ``xoffset``. A row of a bootstrap has its place if it has a position.
 
 Sources: Maxwell 1.44.1, its messages over MariaDB; Apache Flink writes the same form.
 """
@@ -35,6 +35,7 @@ from sparkwire.json.scan import paths
 from sparkwire.kernels import Bools, Ints
 
 _STATEMENTS: Final = tuple(f"{of}-{what}" for of in ("table", "database") for what in ("create", "alter", "drop"))
+_BOOTSTRAP: Final = "bootstrap-insert"
 _MARKS_OF_BOOTSTRAP: Final = ("bootstrap-start", "bootstrap-complete")
 _OWN_DATABASE: Final = "maxwell"
 _OWN_TABLES: Final = ("bootstrap", "columns", "databases", "heartbeats", "positions", "schemas", "tables")
@@ -56,12 +57,17 @@ def _own_rows(fields: Fields) -> Bools:
 
 
 def _positions(fields: Fields) -> pa.Array:
-    """The file, the place in it and the row; or the transaction and the row."""
+    """The file, the place in it and the row; or the transaction and the row.
+
+    A row of a bootstrap comes after all rows of its place: a bootstrap reads the table later than the log up to that place.
+    """
     place = pc.extract_regex(fields.texts("position"), _PLACE)
     log, file, at = (pc.struct_field(place, name) for name in ("log", "file", "at"))
     xid, offset = (primitive(*values.integers(fields.value(role))) for role in ("transaction", "xoffset"))
-    row = pc.if_else(primitive(fields.value("commit").kinds == TRUE, type=pa.bool_()), _LAST, offset)
     has_place = place.is_valid()
+    of_bootstrap = pc.and_(pc.equal(fields.texts("op"), _BOOTSTRAP), has_place).fill_null(False)
+    is_last = pc.or_(primitive(fields.value("commit").kinds == TRUE, type=pa.bool_()), of_bootstrap)
+    row = pc.if_else(is_last, _LAST, offset)
     first = pc.if_else(has_place, file.cast(pa.int64()), xid)
     second = pc.if_else(has_place, at.cast(pa.int64()), 0)
     valid = bools_of(pc.and_(first.is_valid(), row.is_valid()))
@@ -132,7 +138,7 @@ MAXWELL: Final = System(
         "insert": INSERT,
         "update": UPDATE,
         "delete": DELETE,
-        "bootstrap-insert": READ,
+        _BOOTSTRAP: READ,
         **dict.fromkeys((*_MARKS_OF_BOOTSTRAP, *_STATEMENTS)),
     },
     marks=({"op": TEXT, "after": ROW}, {"op": TEXT, "database": TEXT, "statement": TEXT, "after": NOTHING}),

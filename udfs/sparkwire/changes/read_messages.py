@@ -124,6 +124,7 @@ def _errors(fields: Fields, is_known: Bools, is_truncate: Bools) -> Ints:
             (fields.times[1], BAD_FIELD),
             (fields.has_odd_names, BAD_FIELD),
             (_has_odd_images(fields), BAD_FIELD),
+            (fields.is_elsewhere, MISSING_FIELD),
             (is_truncate & ~fields.has("table") & ("table" in fields.system.fields), MISSING_FIELD),
         )
     ):

@@ -47,6 +47,8 @@ class ReadPlan(NamedTuple):
     """whether the input has messages of this table alone"""
     epoch: int = 0
     """the epoch of all records, if they have no column of epochs"""
+    has_given_keys: bool = False
+    """whether the caller names the key columns, so that a NULL in an old key is no filler"""
 
 
 def order_type(position: pa.DataType | None, with_row: bool) -> pa.DataType:
@@ -69,17 +71,20 @@ def orders(
     ops: pa.Array,
     positions: pa.Array | None,
     places: pa.Array | None,
+    is_later: pa.Array | None,
 ) -> tuple[pa.Array, pa.Array]:
     """`_order_` of each row, and which rows have a place in it.
 
-    By the source's positions, a snapshot's row comes before all changes of its epoch.
+    By the source's positions, a row of a snapshot that has none comes before all changes of its epoch. ``is_later`` has the rows
+    of a snapshot that is not the first step: without a position, these have no place.
     """
     taken = primitive(rows)
     epoch = pa.scalar(plan.epoch, pa.int32())
     epochs = pa.repeat(epoch, len(rows)) if records.epochs is None else int32(records.epochs.take(taken))
     if positions is not None:
         is_first = pc.equal(ops, READ).fill_null(False)
-        parts = [pc.if_else(is_first, None, part) for part in positions.flatten()]
+        is_first = is_first if is_later is None else pc.and_not(is_first, is_later)
+        parts = positions.flatten()
         placed = pc.or_(positions.is_valid(), is_first)
     else:
         partitions = (

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.core.column import Binary, binary_of, bools_of, micros, text_or_null
+from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
-from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.scan import Paths, paths
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -99,7 +100,7 @@ class Fields:
     def __init__(self, system: System, column: pa.Array) -> None:
         self.system = system
         self.source: Binary = binary_of(column)
-        self._paths = tuple(dict.fromkeys(system.fields.values()))
+        self._paths = tuple(dict.fromkeys((*system.fields.values(), *ELSEWHERE)))
         self._slots = {role: self._paths.index(path) for role, path in system.fields.items()}
         self._texts: dict[str, pa.Array] = {}
 
@@ -164,6 +165,12 @@ class Fields:
             )
         return recognized & self.valid
 
+    @property
+    def is_elsewhere(self) -> Bools:
+        """Messages of TiCDC whose row is elsewhere."""
+        slots = (self._paths.index(path) for path in ELSEWHERE)
+        return is_elsewhere(*(self.documents.value(slot) for slot in slots))
+
     def has(self, role: str) -> Bools:
         has: Bools = self.value(role).kinds > NULL
         return has
@@ -171,6 +178,14 @@ class Fields:
     def lacks(self, role: str) -> Bools:
         lacks: Bools = self.value(role).kinds == ABSENT
         return lacks
+
+
+def is_elsewhere(*marks: Values) -> Bools:
+    """Messages with one of the marks of a row that is elsewhere, unless it is false or empty."""
+    elsewhere: Bools = np.logical_or.reduce(
+        [(mark.kinds > NULL) & (mark.kinds != FALSE) & (mark.sizes > 0) for mark in marks]
+    )
+    return elsewhere
 
 
 @lru_cache(64)

@@ -59,10 +59,12 @@ class TableRows(NamedTuple):
     """the place of the row in its message"""
     positions: pa.Array | None = None
     """the position in the source; None if the system has none"""
+    is_later: pa.Array | None = None
+    """BOOLEAN: rows of a snapshot that began after other changes"""
     is_partial: Bools | None = None
     """rows whose ``before`` has only the members that changed; ``after`` has the others"""
     missing: Bools | None = None
-    """rows in which a member that is not there has an unknown value"""
+    """rows in which a member that is not there has an unknown value; elsewhere it is NULL"""
     unmodified: Bools | None = None
     """rows in which a column that is NULL in ``before`` and ``after`` has not changed"""
     unavailable: Unavailable | None = None
@@ -111,18 +113,20 @@ def change_batch(
         for new, old in zip(after.column.flatten(), old_row.flatten(), strict=True)
     ]
     key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
-    are_unknown = said.missing is not None and bool(said.missing.all())  # then members without a value are unavailable
-    own_keys = [] if are_unknown else _key_lists(list(types), key_names, plan)
-    lost = _without_members(source_after, source_before, has_after, own_keys)
-    if said.record_keys is not None:
-        columns, lost = _with_members_of_keys(columns, said.record_keys, lost, has_after)
-    has_part_of_key = _with_part_of_key(source_before, is_live & has_after, _key_lists(list(types), key_names, plan))
+    own_keys = _key_lists(list(types), key_names, plan)
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
+    lost = _without_members(source_after, source_before, has_after, own_keys)
+    placeholders = unavailable & ~lost
+    if said.record_keys is not None:
+        columns, found = _with_members_of_keys(columns, said.record_keys, lost, has_after)
+        lost, unavailable = lost & ~found, unavailable & ~found
+    has_part_of_key = _with_part_of_key(source_before, is_live & has_after, own_keys)
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
+    old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
     position = said.positions if plan.by_source else None
     ordered, placed = orders(
-        schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places
+        schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places, said.is_later
     )
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
     checks = (
@@ -133,10 +137,11 @@ def change_batch(
             MISSING_FIELD,
         ),
         (_in_keys(odd_texts, list(types), key_names, plan), BAD_FIELD),
-        (_in_keys(unavailable, list(types), key_names, plan), MISSING_FIELD if are_unknown else BAD_FIELD),
+        (_in_keys(placeholders, list(types), key_names, plan), BAD_FIELD),
         (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
         (_of_nothing(columns, is_delete), MISSING_FIELD),
         (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
+        (_has_fillers(old, columns, is_delete, own_keys, plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
         (has_part_of_key & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
@@ -145,7 +150,6 @@ def change_batch(
     for fault, code in checks:
         if fault.any():
             errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
-    old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
     arrays = [
         said.ops,
         ordered,
@@ -213,14 +217,14 @@ def _with_part_of_key(before: JsonRows, chosen: Bools, keys: Sequence[tuple[list
 def _with_members_of_keys(
     columns: Sequence[pa.Array], keys: TypedImages, lost: Bools, has_after: Bools
 ) -> tuple[list[pa.Array], Bools]:
-    """The columns, with the values of the records' keys where a new row has no member; and what is still missing."""
+    """The columns, with the values of the records' keys where a new row has no member; and which values a key has."""
     in_key = bools_of(keys.column.is_valid())[:, None] & ~keys.unavailable
     chosen = lost & in_key & has_after[:, None]
     filled = [
         pc.if_else(primitive(rows, type=pa.bool_()), key, column) if rows.any() else column
         for column, key, rows in zip(columns, keys.column.flatten(), np.ascontiguousarray(chosen.T), strict=True)
     ]
-    return filled, lost & ~in_key
+    return filled, lost & in_key
 
 
 def _of(entries: Sequence[MapEntries], chosen: Bools) -> list[MapEntries]:
@@ -275,6 +279,29 @@ def _doubtful_keys(keys: TypedImages | None, chosen: Bools, names: Sequence[str]
         return np.zeros(len(chosen), np.bool_)
     places = [names.index(name) for name in plan.keys if name in names]
     return chosen & bools_of(keys.column.is_valid()) & keys.unavailable[:, places].any(axis=1)
+
+
+def _has_fillers(
+    old: pa.Array,
+    columns: Sequence[pa.Array],
+    is_delete: Bools,
+    keys: Sequence[tuple[list[int], Bools]],
+    plan: ReadPlan,
+) -> Bools:
+    """The rows whose old key has a NULL that may stand for another value.
+
+    A connector that knows only the primary key of an old row writes NULL for a column beside it, also in the record's key.
+    """
+    found = np.zeros(len(is_delete), np.bool_)
+    if plan.whole_before or plan.has_given_keys:
+        return found
+    present, old_columns = bools_of(old.is_valid()), old.flatten()
+    for places, rows in keys:
+        for place in places:
+            is_null = ~bools_of(columns[place].is_valid())
+            was_null = present & ~bools_of(old_columns[place].is_valid())
+            found |= rows & np.where(is_delete, is_null, was_null & ~is_null)
+    return found
 
 
 def _of_nothing(columns: Sequence[pa.Array], chosen: Bools) -> Bools:

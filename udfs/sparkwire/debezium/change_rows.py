@@ -316,13 +316,13 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     log = pc.if_else(is_file, pc.coalesce(text_or_null(pc.struct_field(file, "name")), texts["file"]), None)
     lsns = [_sortable(texts[name]) for name in ("commit_lsn", "change_lsn")]
     lsn = pc.binary_join_element_wise(lsns[0], pc.coalesce(lsns[1], ""), "/")
-    is_scn = pc.or_(texts["scn"].is_valid(), texts["commit_scn"].is_valid())
-    is_first = pc.and_(texts["commit_scn"].is_null(), pa.array(scan.operations[rows] == READ))
+    # A snapshot as of an SCN contains the commits up to it.
+    of_snapshot = pc.and_(texts["commit_scn"].is_null(), pa.array(scan.operations[rows] == READ))
     position = pc.coalesce(
         pc.if_else(is_file, _int_or_null(pc.struct_field(file, "number")), None),
         # Before the first commit that the connector has seen, the change itself is later than all earlier commits.
         pc.coalesce(ends, own),
-        pc.if_else(is_scn, pc.coalesce(number("commit_scn"), pc.if_else(is_first, 0, None)), None),
+        pc.coalesce(number("commit_scn"), pc.if_else(of_snapshot, number("scn"), None)),
         pc.if_else(texts["ord"].is_valid(), number("ts_ms"), None),
         number("commit_ts"),
     )

@@ -56,6 +56,8 @@ _NOTICES: Final = (
     "schemaName",
 )
 """fields of messages about transactions and schemas"""
+ELSEWHERE: Final = ("_tidb.onlyHandleKey", "_tidb.claimCheckLocation")
+"""what TiCDC writes in each of its formats if a row is too large: the message has only its key, or the row is in a file"""
 TIMES: Final = ("ts_ms", "ts_us", "ts_ns")
 """fields that notices may have, which depends on the version"""
 TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections")
@@ -110,6 +112,7 @@ _FIELDS: Final = (
     *(f"source.{field}" for field in _SOURCE),
     *_NOTICES,
     *ADDED_NAMES,
+    *ELSEWHERE,
 )
 _SCHEMA: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fields")
 _AROUND: Final = ("specversion", "iodebeziumversion", "data")
@@ -177,5 +180,7 @@ WITHOUT_ROWS: Final = (MESSAGE, TRANSACTION, HEARTBEAT, DDL)
 WITHOUT_IMAGES: Final = (MONGODB, CASSANDRA)
 """connectors that may leave out images"""
 
+INCREMENTAL: Final = "incremental"
+"""the ``source.snapshot`` of a row that a connector reads between other changes, on request"""
 UNAVAILABLE: Final = "__debezium_unavailable_value"
 """replaces a value that the database did not provide; ``unavailable.value.placeholder`` of the connector"""

@@ -67,10 +67,11 @@ def changes(
         which life of the log a message is from: a number, or a column. A greater epoch is later, whatever the offsets are. A
         new topic of the same name, or a database after a failover, begins a new epoch
     order
-        "offset" orders changes by partition and offset, "source" by their positions in the log of the database. A snapshot's
-        row comes before all changes of its epoch. Without a column of offsets, the order is "source"
+        "offset" orders changes by partition and offset, "source" by their positions in the log of the database. A row of the
+        first snapshot may have no position, and then comes before all changes of its epoch. Without a column of offsets, the
+        order is "source"
     keys
-        the names of the primary key's columns, if the messages do not contain them
+        the names of the primary key's columns, if the messages do not contain them, or contain more columns in their keys
     schemas
         for Databus: the schemas of the payloads, as for `sparkwire.avro.rows`. For Debezium in Avro: a `Registry`, or a mapping
         from ids to schemas, for values and keys. The query fetches schemas while it runs, so a stream's table may change
@@ -98,7 +99,7 @@ def changes(
         - ``_time_``, ``_table_``, ``_transaction_``; ``_keys_`` ARRAY<STRING>: names of the primary key's columns;
         - ``_before_`` STRUCT: the values before the change that the message contains;
         - the table's columns: the new row; for a DELETE, the known values of the old row, and always its key;
-        - ``_unavailable_`` ARRAY<STRING>: columns whose value the message does not contain (PostgreSQL's unchanged TOAST values);
+        - ``_unavailable_`` ARRAY<STRING>: columns whose value is not in the message, such as PostgreSQL's unchanged TOAST values;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values that have no column or do not fit it exactly;
         - ``_error_``: the reason why a message cannot be read or ordered. After WRONG_FORMAT, it names the system of the message;
         - ``_event_``, of Debezium with headers: identifies a change of a key in its two rows.

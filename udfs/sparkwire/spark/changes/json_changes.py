@@ -53,6 +53,7 @@ def reading(request: Request) -> Reading:
         None if survey is None else survey.topics,
         survey is not None and survey.only_table,
         request.epoch if isinstance(request.epoch, int) else 0,
+        bool(request.keys),
     )
     placeholder_of(request.placeholder)
     decode = decoder(
@@ -62,8 +63,8 @@ def reading(request: Request) -> Reading:
         read_values=sides.values,
         read_keys=sides.keys,
     )
-    missing_is_unknown = request.format in SYSTEMS and SYSTEMS[request.format].missing_is_unknown
-    never = (UNAVAILABLE,) if request.format in SYSTEMS and not missing_is_unknown else ()
+    missing_is_unknown = request.format not in SYSTEMS or SYSTEMS[request.format].missing_is_unknown
+    never = () if missing_is_unknown else (UNAVAILABLE,)
     topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
     missing_is_unknown &= not plan.absent_nulls
     return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, missing_is_unknown)
