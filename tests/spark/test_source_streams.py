@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from tests.support import kafka_cases as golden
+from tests.support.client_streams import window
 from tests.support.databus_cases import golden_bytes
 
 NAMES = ("00000000000000000100.log", "00000000000000000494.log")
@@ -98,6 +100,22 @@ def test_whole_windows(spark: SparkSession, tmp_path: Path) -> None:
     rows = spark.read.parquet(str(sink)).collect()
     batch = spark.read.format("databus").load(str(path)).where("window_scn IS NOT NULL")
     assert len({row.position for row in rows}) == len(rows) >= batch.count()
+
+
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"once": True}, {"processingTime": "0 seconds"}], ids=str)
+def test_event_files_that_come_under_any_name(trigger: dict[str, Any], spark: SparkSession, tmp_path: Path) -> None:
+    folder, sink = tmp_path / "relay", tmp_path / "sink"
+    folder.mkdir()
+    (folder / "b").write_bytes(b"")
+    frame = spark.readStream.format("databus").options(stream="directory", columns="file, window_scn").load(str(folder))
+    for name, scn in (("b", 10), ("a", 20), ("c", 30)):
+        (folder / name).write_bytes(window(scn, 40))
+        writer = frame.writeStream.format("parquet").option("checkpointLocation", f"{sink}.checkpoint")
+        query = writer.trigger(**trigger).start(str(sink))
+        query.processAllAvailable()
+        query.stop()
+    rows = spark.read.parquet(str(sink)).collect()
+    assert sorted(row.window_scn for row in rows) == [10, 10, 20, 20, 30, 30]
 
 
 def test_a_killed_query_continues(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 from sparkwire.databus.files import databus_table, follow_events
 from sparkwire.kafka.files import follow_log, kafka_log
+from sparkwire.spark.files.sources import Task
+from sparkwire.spark.files.stream_sources import LimitedFileStreamReader
 from tests.support.arrow import plain_rows
 
 Row = dict[str, Any]
@@ -51,6 +53,28 @@ class Stream:
             rows += self.batch(max_bytes)
             if self.place == before:
                 return rows
+
+    def restarted(self) -> Stream:
+        """The same query in a new process."""
+        self.restart()
+        return self
+
+    def available_now(self, max_bytes: int | None = None, between: Callable[[], object] = lambda: None) -> list[Row]:
+        """The rows of a run with ``Trigger.AvailableNow`` in a new process, by the reader that Spark uses.
+
+        It calls ``between`` before it plans each batch but the first.
+        """
+        self.restart()
+        reader: Any = LimitedFileStreamReader(self.follower, max_bytes, Task, lambda task: iter(()))
+        reader.prepareForTriggerAvailableNow()
+        rows: list[Row] = []
+        limit = reader.getDefaultReadLimit()
+        while (end := json.loads(json.dumps(reader.latestOffset(self.place, limit)))) != self.place:
+            result = self.read(task.parts for task in reader.partitions(self.place, end))
+            assert self.between(self.new(), self.place, end) == result
+            rows, self.place = rows + result, end
+            between()
+        return rows
 
     def restart(self, fail_on_data_loss: bool = True) -> None:
         """Simulate a new process with the same checkpoint."""

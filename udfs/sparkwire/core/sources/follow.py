@@ -28,9 +28,11 @@ Log = TypeVar("Log")
 Offset = TypeVar("Offset", bound=NamedTuple)
 
 
-def may_grow(file: File) -> bool:
-    """Whether the file may still grow."""
-    return not file.compressed and (file.modified is None or time.time() - file.modified < QUIET)
+def may_grow(file: File, is_last: bool = True) -> bool:
+    """Whether the file may still grow. Without a time of the last write, only the last file of a stream may."""
+    if file.compressed or file.modified is None:
+        return is_last and not file.compressed
+    return time.time() - file.modified < QUIET
 
 
 class Follower(ABC, Generic[Log, Offset]):

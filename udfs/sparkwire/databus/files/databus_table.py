@@ -6,6 +6,7 @@ A stream is a file. With ``stream => directory``, it consists of all files of a 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -18,7 +19,7 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.storage import GZIP, File, OpenFile, steady
+from sparkwire.core.sources.storage import GZIP, File, OpenFile, absolute_paths, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
 from sparkwire.core.sources.tasks import FILE_COST, packed
 from sparkwire.databus.client.checkpoint import Checkpoint
@@ -78,20 +79,21 @@ _OWN_DOCS: Final = {
 }
 DOCS: Final = _OWN_DOCS | {column.name: column.doc for column in FIELDS}
 """description of each column"""
+METADATA: Final = "sparkwire.databus"
+"""the key in a column's metadata"""
+MARKED: Final = ("stream", "event", "sequence")
+"""the columns that have the metadata"""
 TO_THE_END: Final = 2**62
 """a position after the last event of any file"""
 
 
-class Begin(NamedTuple):
-    """The state between two windows, at which reading begins."""
+class UnreadFile(NamedTuple):
+    """A file, and the position between two windows at which reading begins."""
 
-    window: int
-    """number of the window that begins there"""
+    file: File
+    begin: int
     previous: int
     """variant of the previous event"""
-
-
-FRONT: Final = Begin(0, NO_VARIANT)
 
 
 def query(given: Mapping[str, str]) -> EventsQuery:
@@ -171,8 +173,23 @@ def docs(query: EventsQuery) -> Mapping[str, str]:
 
 
 def marks(query: EventsQuery) -> Mapping[str, Mapping[str, str]]:
-    """Metadata of columns: none."""
-    return {}
+    """Metadata of the columns that record the origin of their rows."""
+    paths = absolute_paths(query.paths)
+    if not (query.by_directory and paths):
+        return {}
+    return {column: {METADATA: json.dumps(paths)} for column in MARKED}
+
+
+def directories_read(schema: pa.Schema) -> tuple[str, ...]:
+    """The paths of the directories from which a query has read rows with this schema; empty if they are unknown."""
+    for field in schema:
+        text = (field.metadata or {}).get(METADATA.encode()) if field.name in MARKED else None
+        if text is not None:
+            try:
+                return options.some_paths(text.decode())
+            except ValueError:  # metadata of another program
+                return ()
+    return ()
 
 
 def schema(query: EventsQuery) -> pa.Schema:
@@ -193,7 +210,9 @@ def plan(query: EventsQuery) -> list[tuple[FilePart, ...]]:
         lambda: [
             part
             for stream, files in streams(query)
-            for part in stream_parts(stream, [(file, 0) for file in files], query.max_split_bytes, FRONT)
+            for part in stream_parts(
+                stream, [UnreadFile(file, 0, NO_VARIANT) for file in files], query.max_split_bytes, 0
+            )
         ]
     )
     return packed(parts, [_size(part) + FILE_COST for part in parts], query.max_split_bytes)
@@ -204,17 +223,17 @@ def _size(part: FilePart) -> int:
     return max(0, min(part.stop, part.file.size) - part.start)
 
 
-def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int, begin: Begin) -> list[FilePart]:
+def stream_parts(stream: str, files: Sequence[UnreadFile], max_bytes: int, begin: int) -> list[FilePart]:
     """The parts of a stream, split between windows. It reads headers only if files must be split or joined.
 
-    ``files`` has each file with the position at which reading begins. ``begin`` is the state there in the first file.
+    ``begin`` is the number of the window that begins in the first file.
     """
-    previous, window = begin.previous, OpenWindow(begin.window)
-    if len(files) == 1 and (files[0][0].compressed or files[0][0].size - files[0][1] <= max_bytes):
-        return [FilePart(files[0][0], stream, files[0][1], TO_THE_END, previous, window, UNENDED)]
+    window = OpenWindow(begin)
+    if len(files) == 1 and (files[0].file.compressed or files[0].file.size - files[0].begin <= max_bytes):
+        return [FilePart(files[0].file, stream, files[0].begin, TO_THE_END, files[0].previous, window, UNENDED)]
     parts: list[FilePart] = []
     waiting: list[int] = []  # indexes of the parts at whose end the current window is open
-    for file, start in files:
+    for file, start, previous in files:
         with OpenFile(file) as source:
             events = EventFile(source)
             parts.append(FilePart(file, stream, start, TO_THE_END, previous, window, UNENDED))
@@ -227,7 +246,6 @@ def stream_parts(stream: str, files: Sequence[tuple[File, int]], max_bytes: int,
                         parts[-1] = parts[-1]._replace(stop=at)
                         parts.append(FilePart(file, stream, at, TO_THE_END, before, opened, UNENDED))
                 window, position, previous = windows.after, rows.stop, rows.previous
-        previous = NO_VARIANT
         if not window.empty:
             waiting.append(len(parts) - 1)
     return parts

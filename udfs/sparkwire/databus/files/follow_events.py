@@ -1,14 +1,14 @@
 """`databus` as a stream: a query's position in a stream of events is a boundary between two windows.
 
-Only complete windows become rows. Incomplete data is left for the next batch: a window without its end, and bytes at the end of
-a file that may grow, unless a later event proves them corrupt. A file does not grow once another file follows it. In a directory,
-files are read in the order of their names. Later batches read files that appear later, and events appended to earlier files. If a
-file that was read becomes shorter, or its events change, data is lost.
+Only complete windows become rows. Incomplete data waits for the next batch: a window without its end, and bytes at the end of a
+file that may grow, unless a later event proves them corrupt. In a directory, a batch reads the files in the order of their names,
+each from one position to another: an offset has the position in each file. Later batches read files that
+appear later under any name, and events appended to earlier files. If a file that a query has read becomes shorter, or its events
+change, this is data loss.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 from sparkwire.core.sources.follow import Follower, integer, may_grow, text
 from sparkwire.core.sources.loss import Lost, report_loss
 from sparkwire.core.sources.storage import GZIP, File, OpenFile
-from sparkwire.databus.files.databus_table import Begin, stream_parts, streams
+from sparkwire.databus.files.databus_table import UnreadFile, stream_parts, streams
 from sparkwire.databus.files.event_rows import EventGuard, FilePart, tail_of
 from sparkwire.databus.files.events import EventFile, EventRows
 from sparkwire.databus.files.events_query import EventsQuery
@@ -29,22 +29,19 @@ from sparkwire.databus.stream import stream_variant
 _EVERYTHING = 2**62
 
 
-class ReadFile(NamedTuple):
-    """A file that the query has read to its end."""
+class FilePosition(NamedTuple):
+    """How far a query has read a file."""
 
-    name: int
-    """checksum of its name"""
-    size: int
-    """number of bytes read"""
+    position: int
+    """position of the first byte not yet returned"""
     tail: int
-    """checksum of the bytes before its end"""
-
-
-class UnreadFile(NamedTuple):
-    """A file with unread bytes, and the position at which these begin."""
-
-    file: File
-    begin: int
+    """checksum of the bytes before it"""
+    previous: int = NO_VARIANT
+    """variant of the previous event, or `NO_VARIANT`"""
+    waits: bool = False
+    """whether the file had more bytes"""
+    compressed: bool = False
+    """whether the file was a compressed one, which does not grow"""
 
 
 class EventOffset(NamedTuple):
@@ -52,22 +49,39 @@ class EventOffset(NamedTuple):
 
     window: int
     """number of the next window"""
-    file: str
-    position: int
-    """position of the first byte not yet returned"""
-    previous: int
-    """variant of the previous event"""
-    tail: int = 0
-    """checksum of the bytes before the position, if known"""
     scn: int = NO_SCN
     """SCN of the last window returned"""
-    waits: bool = False
-    """whether the file had more bytes, of a window without an end"""
-    read: tuple[ReadFile, ...] = ()
-    """the other files that were read to their end and still exist"""
+    files: Mapping[str, FilePosition] = {}
+    """the position in each file that exists and has begun, by its name without the suffix of compression"""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a file had more bytes than the query has returned."""
+        return any(one.waits for one in self.files.values())
 
 
-FRONT = EventOffset(0, "", 0, NO_VARIANT, 0)
+class FileSpan(NamedTuple):
+    """A file, and the part of it that a batch reads."""
+
+    unread: UnreadFile
+    stop: int
+
+
+class Boundary(NamedTuple):
+    """The place of a boundary between two windows."""
+
+    window: int
+    """number of the window after it"""
+    scn: int
+    """SCN of the last window before it that has one"""
+    file: int
+    """which of the unread files it is in"""
+    position: int
+    previous: int
+    """variant of the event before it"""
+
+
+FRONT = EventOffset(0)
 
 
 class EventFollower(Follower[Sequence[File], EventOffset]):
@@ -85,85 +99,93 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
     # -- offsets
 
     def end(self, name: str, log: Sequence[File], begin: EventOffset | None) -> EventOffset:
-        return self._boundary(log, begin, _EVERYTHING)
+        at = begin or FRONT
+        try:
+            check_position(log, at)
+        except Lost:
+            at = after_loss(log, at)
+        return last_boundary(log, at, _EVERYTHING)
 
     def bytes_between(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> int:
         try:
-            return sum(stop - start for _, start, stop in _spans(log, resume_position(log, begin or FRONT), end))
+            return sum(span.stop - span.unread.begin for span in _spans(log, begin or FRONT, end))
         except Lost:
             return 0  # `parts` reports the loss
 
     def nearer(self, log: Sequence[File], begin: EventOffset | None, end: EventOffset, share: int) -> EventOffset:
-        near = self._boundary(log, begin, share)
-        return near if near.window < end.window else end
-
-    def _boundary(self, log: Sequence[File], begin: EventOffset | None, budget: int) -> EventOffset:
         at = begin or FRONT
-        try:
-            resume_position(log, at)
-        except Lost:
-            at = after_loss(log, at)
-        return last_boundary(log, at, budget)
+        near = _nearer(log, at, [_limited(span) for span in _spans(log, at, end)], share)
+        if near.window >= end.window:
+            return end
+        # Where it has read as much of a file as ``end`` has, it knows the same about the file.
+        known = {name: one for name, one in end.files.items() if name in near.files}
+        same = {name: one for name, one in known.items() if one.position == near.files[name].position}
+        return near._replace(files={**near.files, **same})
 
     # -- parts between two offsets
 
     def parts(self, name: str, log: Sequence[File], begin: EventOffset | None, end: EventOffset) -> Sequence[FilePart]:
         at, scns = begin or FRONT, None
+        resume_at = f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
         try:
-            at_end = resume_position(log, at)
-            resume_position(log, end)
-            spans = list(_spans(log, at_end, end))
+            check_position(log, at)
+            check_position(log, end)
+            spans = _spans(log, at, end)
         except Lost as lost:
-            report_loss(name, _named(at), lost, self.query.fail_on_data_loss)
-            at_end, scns = after_loss(log, at), (at.scn, end.scn)
-            spans = list(_spans(log, at_end, None))
+            report_loss(name, resume_at, lost, self.query.fail_on_data_loss)
+            scns = (at.scn, end.scn)
+            spans = _spans(log, after_loss(log, at), None)
         if not spans:
             return []
-        file = spans[0][0]
-        first = Begin(at.window, at_end.previous if plain_name(file) == at_end.file else NO_VARIANT)
-        files = [UnreadFile(file if file.compressed else file._replace(size=stop), at) for file, at, stop in spans]
         # If a stream is a file, its name is the file's current name.
-        stream = name if self.query.by_directory else file.name
-        parts = stream_parts(stream, files, self.query.max_split_bytes, first)
+        stream = name if self.query.by_directory else spans[0].unread.file.name
+        parts = stream_parts(stream, [_limited(span) for span in spans], self.query.max_split_bytes, at.window)
         if scns is not None:
             return [part._replace(scns=scns) for part in parts]
-        guard = EventGuard(name, _named(at), (at.scn, end.scn), self.query.fail_on_data_loss)
-        begins = {plain_name(one.file): one.begin for one in files}
+        guard = EventGuard(name, resume_at, (at.scn, end.scn), self.query.fail_on_data_loss)
+        begins = {plain_name(span.unread.file): span.unread.begin for span in spans}
         return [
-            self._guarded(part, guard._replace(is_first=part.start == begins[plain_name(part.file)]), at_end, end)
+            _guarded(part, guard._replace(is_first=part.start == begins[plain_name(part.file)]), at, end)
             for part in parts
         ]
-
-    def _guarded(self, part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
-        """A part, limited to ``end``, with the checksums of its file at the known positions."""
-        known = [at for at in (begin, end) if at.file == plain_name(part.file) and at.position]
-        if end.file == plain_name(part.file):
-            part = part._replace(stop=min(part.stop, end.position))
-        passed = [one for one in end.read if one.name == _key(part.file) and end.file != plain_name(part.file)]
-        tails = tuple((at.position, at.tail) for at in known) + tuple((one.size, one.tail) for one in passed)
-        return part._replace(guard=guard._replace(tails=tails))
 
     def report_missing(self, name: str, begin: EventOffset | None, end: EventOffset) -> None:
         at = begin or FRONT
         if at != end or at.waits or self.query.by_directory:
-            report_loss(name, _named(at), Lost("it no longer exists"), self.query.fail_on_data_loss)
+            resume_at = f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
+            report_loss(name, resume_at, Lost("it no longer exists"), self.query.fail_on_data_loss)
 
     # -- checkpoints
 
     def kept(self, offset: EventOffset) -> Mapping[str, Any]:
-        return offset._asdict() | {"scn": None if offset.scn == NO_SCN else offset.scn}
+        scn = None if offset.scn == NO_SCN else offset.scn
+        return {"window": offset.window, "scn": scn, "files": {name: list(at) for name, at in offset.files.items()}}
 
     def offset_from(self, kept: Any) -> EventOffset:
+        scn = NO_SCN if kept["scn"] is None else integer(kept["scn"], NO_SCN)
         return EventOffset(
-            integer(kept["window"]), text(kept["file"]), integer(kept["position"]), integer(kept["previous"], NO_VARIANT),
-            integer(kept["tail"]),
-            NO_SCN if kept["scn"] is None else integer(kept["scn"], NO_SCN),
-            bool(kept["waits"]), tuple(ReadFile(*map(integer, one)) for one in kept["read"]),
-        )  # fmt: skip
+            integer(kept["window"]), scn, {text(name): _position_from(*at) for name, at in kept["files"].items()}
+        )
 
 
-def _named(at: EventOffset) -> str:
-    return f"window {at.window}" + (f", after SCN {at.scn}" if at.scn != NO_SCN else "")
+def _position_from(position: Any, tail: Any, previous: Any, waits: Any, compressed: Any) -> FilePosition:
+    return FilePosition(
+        integer(position), integer(tail), integer(previous, NO_VARIANT), waits is True, compressed is True
+    )
+
+
+def _limited(span: FileSpan) -> UnreadFile:
+    """The file of a span as if it ended there. The size of a compressed file stays."""
+    file = span.unread.file
+    return span.unread if file.compressed else span.unread._replace(file=file._replace(size=span.stop))
+
+
+def _guarded(part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
+    """A part, limited to ``end``, with the checksums of its file at the known positions."""
+    name = plain_name(part.file)
+    known = [offset.files[name] for offset in (begin, end) if name in offset.files]
+    tails = tuple((at.position, at.tail) for at in known if at.position)
+    return part._replace(stop=min(part.stop, end.files[name].position), guard=guard._replace(tails=tails))
 
 
 # -- the position of a stream
@@ -174,92 +196,87 @@ def plain_name(file: File) -> str:
     return file.basename.removesuffix(GZIP)
 
 
-def _key(file: File) -> int:
-    return zlib.crc32(plain_name(file).encode())
-
-
 def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
-    """The files not yet read to their end, the current one first."""
-    rest = [file for file in files if not _is_as_read(file, at)]
-    read = {one.name: one.size for one in at.read}
-    unread_files = [
-        UnreadFile(file, at.position if plain_name(file) == at.file else read.get(_key(file), 0)) for file in rest
+    """The files that may have bytes after a position."""
+    begun = [(file, at.files.get(plain_name(file))) for file in files]
+    return [
+        UnreadFile(file, 0, NO_VARIANT) if one is None else UnreadFile(file, one.position, one.previous)
+        for file, one in begun
+        if one is None or not _is_as_read(file, one)
     ]
-    return sorted(unread_files, key=lambda one: plain_name(one.file) != at.file)
 
 
-def _is_as_read(file: File, at: EventOffset) -> bool:
-    """Whether the query has read the file to its end. Compressed files do not grow."""
-    return any(one.name == _key(file) and (file.compressed or one.size == file.size) for one in at.read)
+def _is_as_read(file: File, at: FilePosition) -> bool:
+    """Whether the query has read all bytes of the file."""
+    return not at.waits and (at.compressed if file.compressed else at.position == file.size)
 
 
-def _changed(files: Sequence[File], read: ReadFile) -> Lost | None:
-    """The loss if a file that was read has changed since, else None."""
-    for file in files:
-        if _key(file) != read.name or file.compressed or file.size == read.size:
-            continue
-        if file.size < read.size:
-            return Lost(f"{file.basename} ends at byte {file.size} now, and {read.size} bytes of it were read")
-        with OpenFile(file) as source:
-            if tail_of(source, read.size) != read.tail:
-                return Lost(f"{file.basename} has other events before byte {read.size} now")
-    return None
+def check_position(files: Sequence[File], at: EventOffset) -> None:
+    """Check that the stream still has the events before a position, and files with unread bytes; else Lost.
 
-
-def resume_position(files: Sequence[File], at: EventOffset) -> EventOffset:
-    """The position at which a stream resumes after ``at``: there, or at the beginning of the next file.
-
-    Lost if that position no longer exists.
+    It does not open a file that is as long as the query has read it, except for the last one.
     """
-    for read in at.read:
-        lost = _changed(files, read)
-        if lost is not None:
-            raise lost
-    rest = unread(files, at)
-    if not at.file:
-        return at
-    if not rest or plain_name(rest[0].file) != at.file:
-        if at.waits:
-            raise Lost(f"{at.file} no longer exists")
-        return at._replace(position=0, previous=NO_VARIANT)
-    file = rest[0].file
+    existing = {plain_name(file): file for file in files}
+    last = max(at.files, default="")
+    for name, one in at.files.items():
+        if name not in existing:
+            if one.waits:
+                raise Lost(f"{name} no longer exists")
+        elif name == last or not _is_as_read(existing[name], one):
+            lost = _changed(existing[name], one)
+            if lost is not None:
+                raise lost
+
+
+def _changed(file: File, at: FilePosition) -> Lost | None:
+    """The loss if the bytes of a file before a position have changed, else None."""
     with OpenFile(file) as source:
         if source.size < at.position:
-            raise Lost(f"{file.basename} ends at byte {source.size} now")
+            return Lost(
+                f"{file.basename} ends at byte {source.size} now, and the query has read {at.position} bytes of it"
+            )
         if tail_of(source, at.position) != at.tail:
-            raise Lost(f"{file.basename} has other events before byte {at.position} now")
-    return at
+            return Lost(f"{file.basename} has other events before byte {at.position} now")
+    return None
 
 
 def after_loss(files: Sequence[File], at: EventOffset) -> EventOffset:
     """The position before the first new window, by its SCN, in files that differ from those read."""
-    read = tuple(one for one in at.read if _changed(files, one) is None)
-    front = FRONT._replace(window=at.window, scn=at.scn, read=read)
-    begin = front
-    for boundary in _boundaries(unread(files, front), front):
+    existing = {plain_name(file): file for file in files}
+    same = {name: one for name, one in at.files.items() if name in existing and _changed(existing[name], one) is None}
+    front, begin = EventOffset(at.window, at.scn, same), None
+    rest = unread(files, front)
+    for boundary in _boundaries(rest, front):
         if boundary.scn > at.scn:
             break
         begin = boundary
-    return _with_tails(files, front, begin)._replace(window=at.window, scn=at.scn)
+    return _at(files, front, rest, begin)._replace(window=at.window, scn=at.scn)
 
 
-def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -> Iterator[tuple[File, int, int]]:
-    """Each file between two offsets, with start and stop in it. Without ``end``, it reads to the end of the files."""
-    if end is not None and not end.file:
-        return
-    for file, start in unread(files, begin):
-        is_last = end is not None and plain_name(file) == end.file
-        if is_last and end is not None:
-            stop = end.position
-        elif file.compressed:
-            with OpenFile(file) as source:
+def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -> list[FileSpan]:
+    """What is between two offsets. Without ``end``, it reads to the end of the files.
+
+    Lost if a file that has some of it no longer exists.
+    """
+    if end is not None:
+        existing = {plain_name(file) for file in files}
+        for name, one in end.files.items():
+            before = begin.files.get(name)
+            if name not in existing and (0 if before is None else before.position) < one.position:
+                raise Lost(f"{name} no longer exists")
+    spans = []
+    for rest in unread(files, begin):
+        if end is not None:
+            known = end.files.get(plain_name(rest.file))
+            stop = 0 if known is None else known.position
+        elif rest.file.compressed:
+            with OpenFile(rest.file) as source:
                 stop = source.size
         else:
-            stop = file.size
-        if start < stop:
-            yield file, start, stop
-        if is_last:
-            return
+            stop = rest.file.size
+        if rest.begin < stop:
+            spans.append(FileSpan(rest, stop))
+    return spans
 
 
 # -- windows
@@ -267,51 +284,58 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
 
 def last_boundary(files: Sequence[File], start: EventOffset, budget: int) -> EventOffset:
     """The first boundary between two windows at least ``budget`` bytes after ``start``, else the last boundary."""
-    last, rest = start, unread(files, start)
-    sizes = accumulate((one.file.size - one.begin for one in rest), initial=0)
-    before = {plain_name(one.file): size - one.begin for one, size in zip(rest, sizes)}  # noqa: B905
-    for last in _boundaries(rest, start):
-        if before[last.file] + last.position >= budget:
-            break
-    return _with_tails(files, start, last)
-
-
-def _with_tails(files: Sequence[File], start: EventOffset, boundary: EventOffset) -> EventOffset:
-    """A boundary after ``start``, with the checksums by which a later batch recognizes it."""
-    if boundary is start:
-        return start
     rest = unread(files, start)
-    names = [plain_name(one.file) for one in rest]
-    at = names.index(boundary.file)
-    with OpenFile(rest[at].file) as source:
-        passed = {one.name: one for one in start.read} | {one.name: one for one in map(_read, rest[:at])}
-        existing = {_key(file) for file in files} - {_key(rest[at].file)}
-        read = tuple(one for name, one in sorted(passed.items()) if name in existing)
-        return boundary._replace(
-            tail=tail_of(source, boundary.position), waits=boundary.position < source.size, read=read
-        )
+    return _at(files, start, rest, _reached(rest, _boundaries(rest, start), budget))
 
 
-def _read(one: UnreadFile) -> ReadFile:
-    """The state of a file that the query has read to its end."""
-    with OpenFile(one.file) as source:
-        return ReadFile(_key(one.file), source.size, tail_of(source, source.size))
+def _nearer(files: Sequence[File], start: EventOffset, rest: Sequence[UnreadFile], budget: int) -> EventOffset:
+    """The same within files that end where the query is to end."""
+    return _at(files, start, rest, _reached(rest, _boundaries(rest, start, is_whole=True), budget))
 
 
-def _boundaries(files: Sequence[UnreadFile], start: EventOffset) -> Iterator[EventOffset]:
-    """The boundaries between windows after ``start``, without checksums and without `EventOffset.read`."""
+def _reached(rest: Sequence[UnreadFile], boundaries: Iterator[Boundary], budget: int) -> Boundary | None:
+    before = list(accumulate((one.file.size - one.begin for one in rest), initial=0))
+    last = None
+    for last in boundaries:
+        if before[last.file] + last.position - rest[last.file].begin >= budget:
+            break
+    return last
+
+
+def _at(
+    files: Sequence[File], start: EventOffset, rest: Sequence[UnreadFile], boundary: Boundary | None
+) -> EventOffset:
+    """The offset of a boundary after ``start``, with the checksums by which a later batch recognizes it."""
+    if boundary is None:
+        return start
+    positions = dict(start.files)
+    for number, one in enumerate(rest[: boundary.file + 1]):
+        with OpenFile(one.file) as source:
+            is_last = number == boundary.file
+            position = boundary.position if is_last else source.size
+            previous = boundary.previous if is_last else NO_VARIANT
+            tail, waits = tail_of(source, position), position < source.size
+        positions[plain_name(one.file)] = FilePosition(position, tail, previous, waits, one.file.compressed)
+    existing = {plain_name(file) for file in files}
+    kept = {name: one for name, one in sorted(positions.items()) if name in existing}
+    return EventOffset(boundary.window, boundary.scn, kept)
+
+
+def _boundaries(files: Sequence[UnreadFile], start: EventOffset, is_whole: bool = False) -> Iterator[Boundary]:
+    """The boundaries between windows after ``start``. ``is_whole``: whether no file may grow."""
     window, scn = OpenWindow(start.window), start.scn
-    for k, (file, position) in enumerate(files):
-        previous = start.previous if plain_name(file) == start.file else NO_VARIANT
+    for k, (file, position, previous) in enumerate(files):
+        grows = not is_whole and may_grow(file, k + 1 == len(files))
         with OpenFile(file) as source:
             events = EventFile(source)
-            grows = k + 1 == len(files) and may_grow(file)
             while len((rows := events.rows(position, source.size, previous, grows)).kinds):
                 numbered = windows_of(rows, window, None)
                 for at, number, before, ended in _between(rows, numbered, window, previous):
                     scn = scn if ended == NO_SCN else ended
-                    yield EventOffset(number, plain_name(file), at, before, scn=scn)
+                    yield Boundary(number, scn, k, at, before)
                 window, position, previous = numbered.after, rows.stop, rows.previous
+            if position < source.size:
+                return  # the file ends within an event: what follows the event comes after it
 
 
 def _between(

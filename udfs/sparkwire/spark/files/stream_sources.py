@@ -35,6 +35,7 @@ class FileStreamReader(DataSourceStreamReader):  # type: ignore[misc]  # PySpark
         self._task = task
         self._read = read
         self._start = follower.initial()
+        self._has_target = False
         self._target: Checkpoint | None = None
         self._newest: Checkpoint | None = None
 
@@ -69,6 +70,8 @@ if HAS_LIMITS:
         def latestOffset(self, start: Checkpoint, limit: ReadLimit) -> Checkpoint:  # type: ignore[override]  # noqa: N802
             follower = self._follower
             self._newest = follower.latest(start) if self._target is None else follower.up_to(start, self._target)
+            if self._has_target and self._target is None:
+                self._target = self._newest
             if isinstance(limit, ReadMaxBytes):
                 return self._follower.limited(start, self._newest, limit.max_bytes)
             return self._newest
@@ -77,7 +80,8 @@ if HAS_LIMITS:
             return self._newest
 
         def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-            self._target = self._follower.latest(self._follower.initial())
+            # The first batch sets the target, because an offset depends on the one before it.
+            self._has_target = True
 
 
 def stream_reader() -> type[FileStreamReader]:
