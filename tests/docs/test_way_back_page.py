@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from tests.support import ROOT
+from tests.support.client_streams import end, event
 
 PAGE = (ROOT / "docs" / "guide" / "way-back.md").read_text("utf-8")
 BLOCKS = re.findall("```python\n(.*?)```", PAGE, re.DOTALL)
@@ -29,17 +30,20 @@ def disk(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     sparkwire.kafka.write(rows, str(top / "old"))
     sparkwire.kafka.write(rows.selectExpr("'__consumer_offsets' topic", "* EXCEPT (topic)"), str(top / "old"))
     rows.write.parquet(str(top / "backup" / "orders"))
+    for name, key in (("a", b"user-16"), ("b", b"user-17")):
+        (top / "relay" / name).mkdir(parents=True)
+        (top / "relay" / name / "events").write_bytes(event(10, 40, key) + end(10))
     return top
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, *range(5, len(BLOCKS))])
+@pytest.mark.parametrize("number", [0, 1, 2, *range(5, len(BLOCKS) - 1)])
 def test_a_block_runs(
     spark: SparkSession, disk: Path, tmp_path: Path, number: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(spark, disk, tmp_path, number)
     if number == 0:
         assert "orders-0: 1 segments, offsets 0 to 1196" in capsys.readouterr().out
-    elif number == len(BLOCKS) - 2:
+    elif number == len(BLOCKS) - 3:
         result = spark.read.format("kafka_log").load(str(tmp_path)).groupBy("key").count().where("count > 1")
         assert result.isEmpty()
 
@@ -51,6 +55,13 @@ def test_a_person_is_erased(spark: SparkSession, disk: Path, tmp_path: Path) -> 
     run(spark, disk, tmp_path, 4, names)
     assert (names["log"].count(), names["after"].count()) == (600, 570)
     assert all(b"@b.c" not in path.read_bytes() for path in tmp_path.rglob("*.log"))
+
+
+def test_a_person_is_erased_from_events(spark: SparkSession, disk: Path, tmp_path: Path) -> None:
+    assert "/relay" in BLOCKS[-1]
+    run(spark, disk, tmp_path, len(BLOCKS) - 1)
+    assert sum(b"user-16" in path.read_bytes() for path in tmp_path.rglob("*.bin")) == 1
+    assert all(b"user-17" not in path.read_bytes() for path in tmp_path.rglob("*.bin"))
 
 
 def run(
@@ -65,7 +76,13 @@ def run(
 
     ``overwrites``: use the mode `overwrite`, even if the block does not name it.
     """
-    places = {"/var/kafka": disk / "kafka", "/old": disk / "old", "/backup": disk / "backup", "/restored": tmp_path}
+    places = {
+        "/relay": disk / "relay",
+        "/var/kafka": disk / "kafka",
+        "/old": disk / "old",
+        "/backup": disk / "backup",
+        "/restored": tmp_path,
+    }
     code = BLOCKS[number].replace("1_000_000", "10_000")
     for place, instead in places.items():
         code = code.replace(f'"{place}', f'"{instead}').replace(f'f"{place}', f'f"{instead}')

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -173,6 +173,14 @@ class FileDeleted(FileChangedError, FileNotFoundError):
 
 def _deleted(file: File) -> FileDeleted:
     return FileDeleted(f"{file.name} was deleted after it was listed: read the path again")
+
+
+def absolute_paths(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths, absolute; empty if they may contain credentials."""
+    places = [place_of(path) for path in paths]
+    if any(place.root and (place.query or "@" in place.root) for place in places):
+        return ()
+    return tuple(f"{place.root}{place.path}" for place in places)
 
 
 def is_glob(path: str) -> bool:

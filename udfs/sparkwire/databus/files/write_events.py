@@ -9,8 +9,9 @@ writes a column ``event`` byte for byte. Without that column, `to_dbus_event` en
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -31,7 +32,8 @@ from sparkwire.core.sources.process import Process
 from sparkwire.core.sources.staging import JOB_ID, Staging
 from sparkwire.databus import layout
 from sparkwire.databus.event_fields import FIELDS
-from sparkwire.databus.files.databus_table import COLUMNS, NAME
+from sparkwire.databus.files import databus_table
+from sparkwire.databus.files.databus_table import COLUMNS, DIRECTORY, NAME, directories_read
 from sparkwire.databus.functions import FUNCTIONS
 from sparkwire.databus.scan import Events
 
@@ -58,7 +60,13 @@ WRITE_OPTIONS: Final = (
         "stream",
         _stream,
         None,
-        "a directory in `path`. Default: the last part of each row's `stream`, if any",
+        "a directory in `path`, for all rows. Default: the last part of each row's `stream`, if any",
+    ),
+    Option(
+        "sourcePath",
+        options.text,
+        "",
+        "with `overwrite`: the directory that the rows come from. Its streams without a remaining row become empty",
     ),
     Option("fileBytes", options.size, 128 << 20, "a file ends with the window in which it reaches this size [bytes]"),
     Option("wholeWindows", options.boolean, True, "whether to reject a window without its end-of-period event"),
@@ -72,6 +80,12 @@ class EventsWrite(NamedTuple):
 
     path: str
     stream: str | None
+    names_streams: bool
+    """whether each row names its stream"""
+    source: tuple[str, ...]
+    """the directories that the rows come from; empty if nothing names them"""
+    is_source_named: bool
+    """whether the user has named them"""
     file_bytes: int
     whole_windows: bool
     overwrite: bool
@@ -101,7 +115,14 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Ev
             raise ValueError(
                 f"{NAME} has no column {field.name!r} to write: it takes event, or the fields of dbus_event"
             )
-    return EventsWrite(o["path"], o["stream"], o["fileBytes"], o["wholeWindows"], overwrite, o["jobId"])
+    source = o["sourcePath"]
+    if source and not overwrite:
+        raise ValueError(f"{NAME} takes sourcePath with mode overwrite alone: an append leaves all streams as they are")
+    names_streams = o["stream"] is None and "stream" in schema.names
+    return EventsWrite(
+        o["path"], o["stream"], names_streams, (source,) if source else directories_read(schema), bool(source), o["fileBytes"],
+        o["wholeWindows"], overwrite, o["jobId"],
+    )  # fmt: skip
 
 
 def begin(write: EventsWrite, job: str, owner: Process | None = None) -> None:
@@ -137,7 +158,7 @@ def _by_stream(write: EventsWrite, batch: pa.RecordBatch) -> Iterator[tuple[str,
     """The events of each stream, in order."""
     given = dict(zip(batch.schema.names, batch.columns, strict=True))
     events = given["event"].cast(pa.binary()) if "event" in given else _encoded(given, batch.num_rows)
-    if write.stream is not None or "stream" not in given:
+    if not write.names_streams:
         yield write.stream or "", events
         return
     names = given["stream"].cast(pa.string()).dictionary_encode()
@@ -240,15 +261,70 @@ def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: O
     streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
 
     def changes() -> list[Change]:
+        without_rows = _emptied(write, folder, streams)
+        for name in without_rows:
+            jobs.lock(folder, job, name)
         result = []
-        for name, some in streams.items():
-            existing = [file for file in folder.names(name) if not file.startswith((".", "_"))]
+        for name, some in {**{name: [] for name in without_rows}, **streams}.items():
+            existing = _files_of(folder, name)
             names = _names_after(None if write.overwrite else max(existing, default=None), len(some))
             placed = dict(zip((one.file for one in some), names, strict=True))
             result.append(Change(name, placed, existing if write.overwrite else ()))
         return result
 
     jobs.commit(folder, job, changes, once)
+
+
+def _emptied(write: EventsWrite, folder: Folder, staged: Collection[str]) -> list[str]:
+    """The streams that an overwrite leaves without rows; ``staged`` are the streams with rows.
+
+    ValueError if it is not clear whether to empty a stream.
+    """
+    if not write.overwrite:
+        return []
+    if write.stream is not None:
+        return [] if write.stream in staged else [write.stream]
+    empty = [] if write.names_streams or staged or not _files_of(folder, "") else [""]
+    for place in _directories(write):
+        name = _name_in(folder, place)
+        if name is None and write.is_source_named and write.names_streams:
+            name = place.rpartition("/")[2]
+        if name is None or name in staged or name in empty or not _files_of(folder, name):
+            continue
+        if not write.is_source_named:
+            raise ValueError(
+                printable(
+                    f"{place} was read, but no row of it is left to write. Pass sourcePath: a path with this stream empties "
+                    "it, a path without it leaves it unchanged"
+                )
+            )
+        empty.append(name)
+    return empty
+
+
+def _directories(write: EventsWrite) -> list[str]:
+    """The existing directories that the rows come from."""
+    if not write.source:
+        return []
+    try:
+        query = databus_table.query({"paths": json.dumps(write.source), "stream": DIRECTORY})
+        return [place for place, _ in databus_table.streams(query)]
+    except (FileNotFoundError, ValueError):
+        if write.is_source_named:
+            raise
+        return []
+
+
+def _name_in(folder: Folder, place: str) -> str | None:
+    """The name of a stream whose directory is this one; None if it is elsewhere."""
+    if place == folder.shown(""):
+        return ""
+    above, _, name = place.rpartition("/")
+    return name if above == folder.shown("") else None
+
+
+def _files_of(folder: Folder, stream: str) -> list[str]:
+    return [file for file in folder.names(stream) if not file.startswith((".", "_"))]
 
 
 def _names_after(last: str | None, count: int) -> list[str]:

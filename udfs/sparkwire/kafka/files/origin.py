@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from sparkwire.core.sources.storage import place_of
+from sparkwire.core.sources.storage import absolute_paths
 
 METADATA: Final = "sparkwire.kafka_log"
 """the key in a column's metadata"""
@@ -30,11 +30,10 @@ class Origin(NamedTuple):
 
 def origin_of(paths: Sequence[str], remote_path: str, encryption_keys: str, committed: bool) -> Origin:
     """The origin of a query, with absolute paths."""
-    places = [place_of(path) for path in (*paths, remote_path) if path]
-    if any(place.root and (place.query or "@" in place.root) for place in places):
+    absolute = absolute_paths([path for path in (*paths, remote_path) if path])
+    if not absolute:
         return Origin((), committed=committed)
-    absolute = [f"{place.root}{place.path}" for place in places]
-    return Origin(tuple(absolute[: len(paths)]), "".join(absolute[len(paths) :]), encryption_keys, committed)
+    return Origin(absolute[: len(paths)], "".join(absolute[len(paths) :]), encryption_keys, committed)
 
 
 def written(origin: Origin) -> str:
