@@ -79,8 +79,8 @@ coverage: $(READY)
 
 # The same, on the oldest that pyproject.toml allows, and on the newest with Numba's pre-releases; each in a .venv of its own.
 # The oldest that go together, then of these the package's own: what they need in turn is as new as the tools of development.
-USERS := spark registry tiered picture
-EXTRAS := spark,registry,tiered,picture,dev
+USERS := spark registry tiered picture delta
+EXTRAS := spark,registry,tiered,picture,delta,dev
 OLDEST := build/uv/bin/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 $(USERS:%=--extra %)
 unit-oldest: build/uv
 	$(OLDEST) --output-file build/together.txt pyproject.toml

@@ -1,4 +1,4 @@
-"""Keep a directory of Parquet up to date, with late and repeated changes, and after failures."""
+"""Keep a table at a path up to date, with late and repeated changes, and after failures."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import pyspark.sql.functions as F
 import pytest
+from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.changes.merge_versions import MergeFolder
+from sparkwire.changes.delta_log import DeltaLog
 from sparkwire.spark.changes.merge import MergeResult
 from tests.support import system_messages as m
 from tests.support.change_history import (
@@ -39,7 +40,7 @@ def values(spark: SparkSession, target: Path) -> list[tuple[Any, ...]]:
 
 
 def content(target: Path) -> list[str]:
-    return sorted(str(path) for path in target.rglob("*") if path.name != "_lock")
+    return sorted(str(path) for path in target.rglob("*"))
 
 
 def middle_of_a_move(changes: list[Any]) -> int:
@@ -106,22 +107,22 @@ def test_repeated_messages(spark: SparkSession, tmp_path: Path, form: str, trunc
 def test_a_stream_that_fails_and_continues(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The failed batch is repeated: it failed before its version was published, and after."""
+    """The failed batch is repeated: it failed before its version was committed, and after."""
     history = ChangeHistory(Random(13), truncates=True, lacks=False).run(200)
     for batch in cut(reported(history), 4):
         frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{tmp_path}/changes")
     stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/changes")
-    publish, calls = MergeFolder.publish, iter(["before", "well", "after", *["well"] * 9])
+    commit, calls = DeltaLog.commit, iter(["before", "well", "after", *["well"] * 9])
 
-    def failing(folder: MergeFolder, *arguments: Any) -> None:
+    def failing(log: DeltaLog, *arguments: Any) -> None:
         how = next(calls)
         if how == "before":
             raise OSError("no space left")
-        publish(folder, *arguments)
+        commit(log, *arguments)
         if how == "after":
             raise OSError("the process ends")
 
-    monkeypatch.setattr(MergeFolder, "publish", failing)
+    monkeypatch.setattr(DeltaLog, "commit", failing)
     failures = 0
     with caplog.at_level(logging.INFO, "sparkwire"):
         for _ in range(3):
@@ -138,7 +139,6 @@ def test_a_stream_that_fails_and_continues(
                 failures += 1
     assert failures == 2
     assert as_table(sparkwire.merged(spark, tmp_path / "table").collect()) == history.table
-    assert len(list((tmp_path / "table" / "versions").iterdir())) <= 3
     assert f"merged batch 3 into {tmp_path}/table: MergeResult(rows=" in caplog.text
 
 
@@ -154,20 +154,32 @@ def test_a_stream_whose_target_is_gone(spark: SparkSession, tmp_path: Path) -> N
     target.rename(tmp_path / "moved")
     with pytest.raises(PySparkException, match="does not exist, and the stream has merged batches into it: restore it"):
         merge(2)
-    assert not (target / "versions").exists()
+    assert not target.exists()
 
 
-def test_readers_see_complete_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The small file names the newest version; the previous one still exists. Relative paths start at Python's directory."""
+def test_old_versions_stay_for_time_travel(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative paths start at Python's directory."""
     target = tmp_path / "table"
     monkeypatch.chdir(tmp_path)
     sparkwire.merge(simple(spark, ("INSERT", 1, 1, 10), ("INSERT", 1, 3, 3)), "./table", "id")
-    first = (target / "_latest").read_text().strip()
+    first = DeltaTable(target).version()
     sparkwire.merge(simple(spark, ("UPDATE", 2, 1, 20), ("INSERT", 3, 2, 30), ("DELETE", 4, 3, None)), target, "id")
-    second = (target / "_latest").read_text().strip()
-    assert sorted(row["v"] for row in spark.read.parquet(f"{target}/{first}").collect()) == [3, 10]
-    assert sorted(row["v"] for row in spark.read.parquet(f"{target}/{second}").collect()) == [20, 30]
+    assert DeltaTable(target).version() == first + 1
+    for version, expected in ((first, [3, 10]), (first + 1, [20, 30])):
+        rows = DeltaTable(target, version).to_pyarrow_table().to_pylist()
+        assert sorted(row["v"] for row in rows if not row["_deleted_"]) == expected
     assert sparkwire.merged(spark, target).columns == ["id", "v", "_order_", "_time_"]
+
+
+def test_a_repeated_batch_makes_no_version(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    batch = simple(spark, ("INSERT", 1, 1, 10), ("DELETE", 2, 2, None))
+    sparkwire.merge(batch, target, "id")
+    before = content(target)
+    assert sparkwire.merge(batch, target, "id") == MergeResult(rows=2, changed=0, late=2, errors=0)
+    assert content(target) == before
 
 
 def test_columns_are_added_and_widen(spark: SparkSession, tmp_path: Path) -> None:
@@ -401,10 +413,8 @@ def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, t
         sparkwire.merge(changes, target, "id", deletes="drop")  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="expected a stream for checkpoint and trigger, got a batch"):
         sparkwire.merge(changes, target, "id", checkpoint="/c")
-    with pytest.raises(ValueError, match=r"is in an object store, .* a table of Delta or Iceberg"):
-        sparkwire.merge(changes, "s3://nowhere/table", "id")
     spark.range(3).write.parquet(str(target))
-    with pytest.raises(ValueError, match=r"merge did not write the directory .*: it has"):
+    with pytest.raises(ValueError, match=r"the directory .* has .*, and no log of a Delta table"):
         sparkwire.merge(changes, target, "id")
     other = tmp_path / "other"
     sparkwire.merge(changes, other, "id")

@@ -20,5 +20,5 @@ Read the modules in this order:
     explain, listing                 messages for a person
     key_events, arrivals             values that move when a key changes
     merge_memory                     what a merged table remembers of such changes
-    merge_versions                   versions of a merged table in a directory
+    delta_log                        the log of a merged table at a path, by delta-rs
 """

@@ -26,9 +26,9 @@ from sparkwire.changes.columns import ERROR
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_clauses import CONFLICT, UNCLEAR, Clauses
-from sparkwire.spark.changes.merge_directory import DirectoryTarget, merged_directory
 from sparkwire.spark.changes.merge_history import with_history
 from sparkwire.spark.changes.merge_names import TableName, target_of
+from sparkwire.spark.changes.merge_path import PathTarget, merged_path
 from sparkwire.spark.changes.merge_rows import BatchFacts, last_rows
 from sparkwire.spark.changes.merge_statement import named_view
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
@@ -104,9 +104,9 @@ class Merge(NamedTuple):
     def shown(self) -> str:
         return self.target if isinstance(self.target, str) else self.target.shown
 
-    def _opened(self, spark: SparkSession) -> AbstractContextManager[TableTarget | DirectoryTarget]:
+    def _opened(self, spark: SparkSession) -> AbstractContextManager[TableTarget | PathTarget]:
         if isinstance(self.target, str):
-            return DirectoryTarget.opened(spark, self.target, self.keep)
+            return PathTarget.opened(spark, self.target, self.keep)
         return TableTarget.opened(spark, self.target, self.keep)
 
     def _merged(self, changes: DataFrame, must_exist: bool) -> MergeResult:
@@ -139,7 +139,7 @@ class Merge(NamedTuple):
 
     def _run(
         self,
-        target: TableTarget | DirectoryTarget,
+        target: TableTarget | PathTarget,
         relation: str,
         last: DataFrame,
         source: DataFrame,
@@ -228,8 +228,8 @@ def merge(
     changes
         a batch or a stream from `sparkwire.changes`, for one table
     target
-        a Delta or Iceberg table: its name, or the path of a Delta table. Any other text with a slash is a directory for
-        Parquet, in a local or mounted file system; read it with `merged`. A missing target is created
+        the name of a Delta or Iceberg table. A text with a slash is the path of a Delta table: with Delta in the session, Spark
+        merges into it; without it, Spark writes the files, and delta-rs commits them. A missing target is created
     keys
         the names of the primary key's columns; by default those in the messages
     checkpoint
@@ -238,7 +238,7 @@ def merge(
         for a stream: ``"10 seconds"``, or arguments of ``DataStreamWriter.trigger`` such as ``{"availableNow": True}``
     deletes
         "keep": the target itself has all rows. "remove": the table is ``<name>__rows``, and ``<name>`` is a view of the rows that
-        exist. A directory, and the path of a Delta table, have no view: `merged` returns the rows that exist
+        exist. A path has no view: `merged` returns the rows that exist
 
     Returns
     -------
@@ -249,7 +249,10 @@ def merge(
     ------
     ValueError
         if there is no key, or if the target has another key, lacks something, or was not made by ``merge``. Also if a column
-        has a type that cannot widen, or if two orders that decide cannot be compared. Nothing is written then.
+        has a type that cannot widen, or that the table cannot have. Also if two orders that decide cannot be compared. The
+        table does not change then.
+    ModuleNotFoundError
+        for a path, if neither the session has Delta, nor Python the package of the extra ``delta``.
     sparkwire.errors.WriteConflictError
         if another job writes to the target at the same time.
 
@@ -295,11 +298,17 @@ def _merge_batch(step: Merge, batch: DataFrame, number: int) -> None:
 def merged(spark: SparkSession, target: str | PathLike[str]) -> DataFrame:
     """Read a table that `merge` writes: the rows that exist, and with ``deletes="keep"`` the deleted ones.
 
-    For a directory, this is the newest complete version.
+    Without Delta in the session, it reads the files that the log of a path names.
+
+    Raises
+    ------
+    ValueError
+        if a path has no table of `merge`. Also if its log is corrupt, or if a file is missing or has another size than the log
+        says.
 
     Examples
     --------
     >>> sparkwire.merged(spark, "/lake/orders").where("amount > 100")
     """
     name = target_of(spark, target)
-    return merged_directory(spark, name) if isinstance(name, str) else merged_table(spark, name)
+    return merged_path(spark, name) if isinstance(name, str) else merged_table(spark, name)

@@ -12,7 +12,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.storage import place_of
 from sparkwire.spark.frames import quoted
 
@@ -67,20 +66,23 @@ class TableName(NamedTuple):
 
 
 def target_of(spark: SparkSession, target: str | PathLike[str]) -> TableName | str:
-    """The table that a target names, or the path of its directory.
+    """The table that a target names; the path of its table in a session without Delta.
 
     A relative path is relative to Python's working directory, which may differ from Spark's.
     """
     name = fspath(target)
-    if "`" in name or "/" not in name:
-        return TableName.of(name)
-    has_scheme = ":" in name.partition("/")[0]
-    path = (name if has_scheme else place_of(name).path).rstrip("/")
-    table = TableName(("delta", path))
-    folder = Folder(f"{path}/_delta_log")
-    # Spark has the credentials of object stores.
-    is_delta = bool(folder.names()) if folder.is_local else schema_of(spark, table) is not None
-    return table if is_delta else path
+    table = TableName.of(name) if "`" in name or "/" not in name else TableName(("delta", name))
+    if not table.is_path:
+        return table
+    path = table.parts[1]
+    place = place_of(path)
+    path = (path if place.root else place.path).rstrip("/")
+    return TableName(("delta", path)) if has_delta(spark) else path
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether Spark itself reads and writes Delta tables at paths."""
+    return "delta" in (spark.conf.get("spark.sql.catalog.spark_catalog", "") or "").lower()
 
 
 def schema_of(spark: SparkSession, name: TableName) -> StructType | None:

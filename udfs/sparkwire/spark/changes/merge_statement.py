@@ -1,6 +1,6 @@
 """The one statement of a merge: a MERGE of SQL, or the same clauses as a join.
 
-Delta and Iceberg run `Statement.as_merge`. A directory of Parquet has no MERGE, so `Statement.as_join` computes all rows that
+Delta and Iceberg run `Statement.as_merge`. A session without Delta has no MERGE, so `Statement.as_join` computes all rows that
 the table has afterwards. Both read the same conditions and assignments.
 
 In all expressions ``t`` is the row of the table, and ``s`` the row of the source, see `merge_rows`.

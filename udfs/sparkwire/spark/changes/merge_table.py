@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType,
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED
+from sparkwire.changes.delta_log import NOTED
 from sparkwire.changes.merge_memory import MEMORY
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -28,13 +29,11 @@ from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, st
 from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
 
-_NOTED: Final = "sparkwire.merge"
-"""the property of a table of merge: its key, how it deletes, and the name of the table in the database, as JSON"""
 _VIEW: Final = "sparkwire.view"
 """a property of the view"""
 _IS_WIDER: Final = "CANNOT_UP_CAST_DATATYPE"
 """the error of a view if a column of its table has become wider"""
-_NEEDS_MAPPING: Final = re.compile(r"[ ,;{}()\n\t=]")
+NEEDS_MAPPING: Final = re.compile(r"[ ,;{}()\n\t=]")
 """what Delta accepts in the name of a column only if it maps the names to others"""
 _EXISTS: Final = re.compile(r"ALREADY_EXISTS|already exists", re.IGNORECASE)
 _IS_NOT_EMPTY: Final = "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
@@ -90,8 +89,8 @@ class TableTarget:
         if _VIEW in properties:
             raise self._made_otherwise()
         self.is_delta = "delta.minReaderVersion" in properties
-        if _NOTED in properties:
-            self.noted = json.loads(properties[_NOTED])
+        if NOTED in properties:
+            self.noted = json.loads(properties[NOTED])
             check_made(self.name, self.noted, table.keys, self.keep)
         elif not self._is_begun(self.stored):
             raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
@@ -105,7 +104,7 @@ class TableTarget:
         if properties is None:
             return
         if self.keep:
-            if _NOTED in properties:
+            if NOTED in properties:
                 raise self._made_otherwise()
         elif _VIEW in properties:
             raise ValueError(
@@ -114,7 +113,7 @@ class TableTarget:
                     "or drop the view and read the changes from their beginning"
                 )
             )
-        elif _NOTED in properties:
+        elif NOTED in properties:
             raise self._made_otherwise()
         else:
             raise ValueError(printable(f"{self.name} exists, and merge did not create it: name another target"))
@@ -138,8 +137,7 @@ class TableTarget:
         raise ValueError(
             printable(
                 f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
-                f"{connector_advice(self.spark.version)} (docs/changes.md), or name a directory, which has a / in its name, for "
-                "Parquet"
+                f"{connector_advice(self.spark.version)} (docs/changes.md), or name a path, which has a / in its name"
             )
         )
 
@@ -273,15 +271,15 @@ class TableTarget:
 def features(schema: StructType) -> dict[str, str]:
     """The properties that a Delta table needs for these columns: an older table does not accept all types and names."""
     needed = {}
-    if any(isinstance(type, TimestampNTZType) for type in _types(schema)):
+    if any(isinstance(type, TimestampNTZType) for type in types_in(schema)):
         needed["delta.feature.timestampNtz"] = "supported"
-    names = (field.name for type in _types(schema) if isinstance(type, StructType) for field in type)
-    if any(_NEEDS_MAPPING.search(name) for name in names):
+    names = (field.name for type in types_in(schema) if isinstance(type, StructType) for field in type)
+    if any(NEEDS_MAPPING.search(name) for name in names):
         needed |= {"delta.columnMapping.mode": "name", "delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
     return needed
 
 
-def _types(type: DataType) -> Iterator[DataType]:
+def types_in(type: DataType) -> Iterator[DataType]:
     """A type and all types in it."""
     yield type
     match type:
@@ -294,7 +292,7 @@ def _types(type: DataType) -> Iterator[DataType]:
         case _:
             inner = []
     for one in inner:
-        yield from _types(one)
+        yield from types_in(one)
 
 
 def _as_properties(properties: Mapping[str, str]) -> list[str]:
@@ -302,7 +300,7 @@ def _as_properties(properties: Mapping[str, str]) -> list[str]:
 
 
 def _property(noted: dict[str, Any]) -> str:
-    return f"{sql_string(_NOTED)} = {sql_string(json.dumps(noted))}"
+    return f"{sql_string(NOTED)} = {sql_string(json.dumps(noted))}"
 
 
 def properties_of(spark: SparkSession, name: TableName) -> dict[str, str] | None:
@@ -320,6 +318,11 @@ def merged_table(spark: SparkSession, name: TableName) -> DataFrame:
     rows = spark.table(str(name))
     if MEMORY not in rows.columns:
         return rows
-    keep = json.loads((properties_of(spark, name) or {}).get(_NOTED, "{}")).get("deletes") == "keep"
+    noted = json.loads((properties_of(spark, name) or {}).get(NOTED, "{}"))
+    return seen_rows(rows, keep=noted.get("deletes") == "keep")
+
+
+def seen_rows(rows: DataFrame, *, keep: bool) -> DataFrame:
+    """What readers see of all rows of a table: the rows that exist, and with ``keep`` the deleted ones."""
     rows = rows.where(f"{MEMORY}.entry IS NULL" if keep else f"NOT {DELETED}")
     return rows.select(*map(quoted, visible(rows.schema, keep=keep)))

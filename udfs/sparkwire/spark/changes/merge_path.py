@@ -1,0 +1,260 @@
+"""Merge into a Delta table at a path, in a session without Delta.
+
+Spark computes all rows that the table has afterwards, and its executors write them as Parquet. Then delta-rs commits these files,
+see `sparkwire.changes.delta_log`. A session with Delta merges into the same table by `merge_table`.
+
+Of a statement, this module needs ``as_join(relation, columns)``: a query for all rows after the statement, with these columns and
+`CHANGED`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, Final
+
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from sparkwire.base.printable import printable
+from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
+from sparkwire.changes.merge_memory import MEMORY
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_statement import CHANGED, Statement, named_view
+from sparkwire.spark.changes.merge_table import NEEDS_MAPPING, seen_rows, types_in
+from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema
+from sparkwire.spark.changes.observed import Observed
+from sparkwire.spark.frames import quoted
+
+_STORABLE: Final = (
+    ArrayType, BinaryType, BooleanType, ByteType, DateType, DecimalType, DoubleType, FloatType, IntegerType, LongType, MapType,
+    ShortType, StringType, StructType, TimestampNTZType, TimestampType,
+)  # fmt: skip
+_WITH_DELTA: Final = "or start the session with Delta (docs/changes.md)"
+_WRITE: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+}
+"""settings of a session that Spark's writer has as no options"""
+_WRITE_OPTIONS: Final = {"compression": "snappy", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
+_READ_OPTIONS: Final = {
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+}
+_GLOB: Final = re.compile(r"([\[\]{}*?\\])")
+_writing: Final = Lock()
+"""held while a merge changes settings of the session: two streams of a driver may write at the same time"""
+
+
+class PathTarget:
+    """One version of a Delta table (`opened`). `run` replaces it."""
+
+    tells_changed, counts_entries = True, False
+
+    def __init__(self, path: str, keep: bool) -> None:
+        self.path, self.keep = path, keep
+        self.log = DeltaLog.of(path)
+        self.noted: dict[str, Any] = {}
+
+    @classmethod
+    @contextmanager
+    def opened(cls, spark: SparkSession, path: str, keep: bool) -> Iterator[PathTarget]:
+        yield cls(path, keep)
+
+    @property
+    def exists(self) -> bool:
+        return self.log is not None
+
+    @property
+    def table_name(self) -> str | None:
+        """The name of the table whose changes the target has."""
+        return self.noted.get("table")
+
+    def agree(self, table: ChangedTable, is_case_sensitive: bool) -> StructType:
+        """The columns after the merge. Raises ValueError if the changes do not fit the target."""
+        self.keys, self.schema = list(table.keys), stored_schema(table)
+        if self.log is not None:
+            self.log.check_writable()
+            stored, noted = _schema(self.log), self.log.noted
+            if noted is not None:
+                self.noted = noted
+                check_made(self.path, noted, table.keys, self.keep)
+            elif not _is_begun(self.log):
+                raise ValueError(printable(f"merge did not create the table {self.path}: name another target"))
+            self.schema = agreed(stored, self.schema, self.path, is_case_sensitive)
+        check_storable(self.schema)
+        return self.schema
+
+    @contextmanager
+    def prepared(self, spark: SparkSession, table_name: str | None) -> Iterator[str]:
+        """The stored rows, as SQL. ``table_name``: the name of the table whose changes the target has from now on."""
+        self.table_name_after = table_name
+        with named_view(self._rows(spark)) as name:
+            yield name
+
+    def _rows(self, spark: SparkSession) -> DataFrame:
+        if self.log is None:
+            return spark.createDataFrame([], self.schema)
+        stored = _stored_rows(spark, self.log)
+        known = set(stored.columns)
+        return stored.select(
+            *(
+                (F.col(quoted(field.name)) if field.name in known else F.lit(None))
+                .cast(field.dataType)
+                .alias(field.name)
+                for field in self.schema
+            )
+        )
+
+    def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
+        """Write the version after the statement, unless it has the same rows and columns. Returns the number of changed rows."""
+        log = self._made_ready()
+        rows = spark.sql(statement.as_join(relation, self.schema.names))
+        counted = Observed.of(
+            rows,
+            F.expr(
+                f"to_json(struct(count_if({CHANGED}) AS written, count_if({CHANGED} AND {MEMORY}.entry IS NULL) AS changed, "
+                "count(*) AS rows))"
+            ),
+        )
+        with new_folder(self.path) as folder:
+            with _exactly(spark):
+                counted.rows.drop(CHANGED).write.options(**_WRITE_OPTIONS).parquet(_uri(f"{self.path}/{folder}"))
+            counts = json.loads(counted.result(rows))
+        if counts["written"] == 0 and counts["rows"] == log.rows and _schema(log) == self.schema:
+            delete_folder(self.path, folder)
+        else:
+            log.commit(folder, self.schema.jsonValue())
+        return int(counts["changed"])
+
+    def _made_ready(self) -> DeltaLog:
+        """The table, with its property and what its columns need. Creates it."""
+        if self.log is None:
+            self.log = DeltaLog.create(self.path, _without_local_times(self.schema).jsonValue())
+        if _has_local_times(self.schema):
+            self.log.allow_local_times()
+        noted = {"keys": self.keys, "deletes": "keep" if self.keep else "remove", "table": self.table_name_after}
+        if noted != self.noted:
+            self.log.note(noted)
+            self.noted = noted
+        return self.log
+
+
+def check_storable(schema: StructType) -> None:
+    """Raise ValueError if delta-rs or Spark's writer of Parquet does not have a type, or a name."""
+    for column in schema:
+        for type in types_in(column.dataType):
+            if not isinstance(type, _STORABLE) or (isinstance(type, StringType) and type != StringType()):
+                raise ValueError(
+                    printable(
+                        f"column {column.name} has the type {type.simpleString().upper()}, which a path cannot have: cast it "
+                        "in the changes before merge"
+                    )
+                )
+            if isinstance(type, StructType) and not type.fields:
+                raise ValueError(printable(f"column {column.name} has a STRUCT without fields: drop it before merge"))
+    for type in types_in(schema):
+        seen: dict[str, str] = {}
+        for name in type.names if isinstance(type, StructType) else ():
+            if NEEDS_MAPPING.search(name) or not name:
+                raise ValueError(
+                    printable(
+                        f"the name {name!r} of a column has characters that a path cannot have: rename it in the changes "
+                        f"(withColumnRenamed), {_WITH_DELTA}"
+                    )
+                )
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise ValueError(
+                    printable(f"Delta takes the columns {other} and {name} for one: rename one in the changes")
+                )
+
+
+def _has_local_times(schema: StructType) -> bool:
+    return any(isinstance(type, TimestampNTZType) for type in types_in(schema))
+
+
+def _without_local_times(schema: StructType) -> StructType:
+    """The columns that a table may have before it has the feature of local times."""
+    fields = [field for field in schema if not any(isinstance(t, TimestampNTZType) for t in types_in(field.dataType))]
+    return StructType(fields)
+
+
+@contextmanager
+def _exactly(spark: SparkSession) -> Iterator[None]:
+    """Let Spark write Parquet in one way, whatever the settings of the session are."""
+    with _writing:
+        before = {name: spark.conf.get(name, None) for name in _WRITE}
+        try:
+            for name, value in _WRITE.items():
+                spark.conf.set(name, value)
+            yield
+        finally:
+            for name, old in before.items():
+                if old is None:
+                    spark.conf.unset(name)
+                else:
+                    spark.conf.set(name, old)
+
+
+def _uri(path: str) -> str:
+    """The path as Spark reads it: without a scheme, it would be one of the session's default file system."""
+    return f"file://{path}" if path.startswith("/") else path
+
+
+def _schema(log: DeltaLog) -> StructType:
+    """The stored columns, without what other programs note about them."""
+    schema = StructType.fromJson(log.schema)
+    return StructType([StructField(field.name, field.dataType) for field in schema])
+
+
+def _is_begun(log: DeltaLog) -> bool:
+    """Whether a table without our property is one that a killed merge has just created: the next one continues."""
+    return log.version <= 1 and MEMORY in _schema(log).names and not log.files()
+
+
+def _stored_rows(spark: SparkSession, log: DeltaLog) -> DataFrame:
+    """All rows of a version: those that readers see, and what a merge remembers."""
+    files, schema = log.files(), _schema(log)
+    if not files:
+        return spark.createDataFrame([], schema)
+    # Spark would read brackets, braces, stars and question marks as a glob.
+    paths = [_GLOB.sub(r"\\\1", _uri(f"{log.path}/{name}")) for name in files]
+    return spark.read.schema(schema).options(**_READ_OPTIONS).parquet(*paths)
+
+
+def merged_path(spark: SparkSession, path: str) -> DataFrame:
+    """The rows that exist, and with ``deletes="keep"`` the deleted ones. Raises ValueError if there is no table of merge."""
+    log = DeltaLog.of(path)
+    if log is None:
+        raise ValueError(printable(f"{path} has no table of merge yet"))
+    noted: Mapping[str, Any] | None = log.noted
+    if noted is None:
+        text = "has no table of merge yet" if _is_begun(log) else "has a Delta table that merge did not create"
+        raise ValueError(printable(f"{path} {text}"))
+    return seen_rows(_stored_rows(spark, log), keep=noted["deletes"] == "keep")
