@@ -5,7 +5,7 @@ Kafka's segments become a table, a topic of Debezium's changes the table now, an
     import sparkwire
     sparkwire.register(spark)
 
-    records = spark.read.format("kafka_log").load("/backup/orders-0")
+    records = spark.read.format("kafka_log").option("isolationLevel", "read_committed").load("/backup/orders-0")
     orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key")
 
     sparkwire.current(orders)

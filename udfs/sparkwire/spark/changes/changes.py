@@ -115,7 +115,8 @@ def changes(
 
     Examples
     --------
-    >>> records = spark.read.format("kafka_log").load("/kafka/shop.public.orders-0")
+    >>> committed = spark.read.format("kafka_log").option("isolationLevel", "read_committed")
+    >>> records = committed.load("/kafka/shop.public.orders-0")
     >>> orders = sparkwire.changes(records, format="debezium", table="public.orders", key="key", headers="headers")
     >>> sparkwire.current(orders)
     """
