@@ -220,6 +220,22 @@ def test_apicurios_global_ids_come_from_its_own_api(server: RegistryServer) -> N
     assert Registry.http(server.url).registered(["globalId 2"]) == {}
 
 
+def test_a_number_that_is_a_content_id_and_a_global_id(server: RegistryServer) -> None:
+    """Messages without headers do not say which of the two they have: it is an error, if the schemas differ."""
+    for id in (2, 3, 4):
+        server.register(f"subject-{id}", order_of("customer", "cents"), id=id)
+    server.global_ids[2] = order_of("cents", "customer")
+    server.global_ids[3] = order_of("customer", "cents")
+    registry = Registry.http(f"{server.url}/apis/ccompat/v7").of_doubtful_ids()
+    assert list(registry.registered([3, 4, "globalId 2"])) == [3, 4, "globalId 2"]
+    for _ in range(2):
+        with pytest.raises(RegistryError, match=r"^schema 2 is .*'apicurio_content_id' or 'apicurio_global_id'"):
+            registry.registered([3, 2])
+    assert list(Registry.http(f"{server.url}/apis/ccompat/v7").registered([2])) == [2]
+    assert list(Registry.http(server.url).of_doubtful_ids().registered([2])) == [2]
+    assert pickle.loads(pickle.dumps(registry)).registered([3]).keys() == {3}
+
+
 def test_a_failed_request_is_not_cached_for_another_user(server: RegistryServer) -> None:
     """A client with unknown ids requests them again. Schemas that another user may read are not shared."""
     assert Registry.http(server.url).registered([9]) == {}

@@ -25,7 +25,6 @@ from tests.support.table_replay import Change
 
 PAGE = (ROOT / "docs" / "differences.md").read_text(encoding="utf-8")
 BOOLEAN = "BOOLEAN of a number is `false`"
-JSON = "JSON of MariaDB is its bytes, read as ISO-8859-1"
 JSON_AGAIN = "JSON has lost its spaces"
 ENUM = "ENUM and SET are numbers"
 TIME = "TIME has lost 24 hours or its microseconds"
@@ -108,8 +107,6 @@ def kind_of(types: Mapping[str, Mapping[str, str]], message: Mapping[str, Any], 
 def why_canal(message: Mapping[str, Any], type: str, value: Any, text: str | None) -> str | None:
     if text == "false" and value:
         return BOOLEAN
-    if type == "json":
-        return JSON
     if type in ("enum", "set"):
         return ENUM
     if type == "time":

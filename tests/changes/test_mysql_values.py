@@ -242,3 +242,25 @@ def test_maxwells_own_tables_are_no_tables() -> None:
     own = {"database": "maxwell", "table": "bootstrap", "type": "insert", "ts": 1, "data": {"id": 1}}
     found = changes_by_table(numbered([record(statement("table-create", "int")), record(own)]), "maxwell")
     assert list(found) == [m.TABLE]
+
+
+@pytest.mark.parametrize(
+    ("gtid", "text"),
+    [
+        ("0-4711-55", '{"a": "é"}'),
+        ("", '{"a": "Ã©"}'),
+        ("3e11fa47-71ca-11e1-9e33-c80aa9429562:23", '{"a": "Ã©"}'),
+        (None, '{"a": "Ã©"}'),
+    ],
+)
+@pytest.mark.parametrize("type", [None, "STRING"])
+def test_json_is_restored_only_where_it_is_mariadbs(gtid: str | None, text: str, type: str | None) -> None:
+    """Canal writes a character for each byte of MariaDB's JSON. MySQL's JSON with the same characters stays."""
+    messages = [
+        canal(data=[{"id": "1", "v": '{"a": "Ã©"}'}], gtid=one) | {"mysqlType": {"id": "int", "v": "json"}}
+        for one in (gtid, "")
+    ]
+    columns = None if type is None else {"id": "INT", "v": type}
+    records = numbered([record(message) for message in messages])
+    rows = changes_of(records, "canal", table=m.TABLE, columns=columns, keys=["id"]).rows
+    assert [row["v"] for row in rows] == [text, '{"a": "Ã©"}']

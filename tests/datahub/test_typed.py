@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -94,8 +96,10 @@ def typed(type: str, value: oracle.Value) -> Any:
         millis = oracle.integer(value)
         text = None if millis is None else oracle.iso(millis)
         return None if text is None else datetime.datetime.fromisoformat(text)
-    if type == "DECIMAL":
-        return oracle.text_of(value)
+    if type == "DECIMAL":  # DataHub has no such type
+        text = oracle.text_of(value)
+        has_exponent = value.kind == "number" and re.fullmatch(r"[-.\d]+[eE]-\d{1,2}", text or "")
+        return f"{Decimal(text or 0):f}" if has_exponent else text
     text = value.content if value.kind == "string" else None
     if type == "BYTES":  # padded
         return oracle.decoded(text) if text is not None and len(text) % 4 == 0 else None

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.json.conversions import decimals_of
+from sparkwire.json.numbers import decimals_of
 from sparkwire.json.plain_texts import dates, integers, local_times
 
 ODD = [

@@ -27,10 +27,11 @@ def changes(records: Sequence[Record]) -> Iterator[Change | Statement]:
             yield Statement(line, database, message["sql"])
         elif operation not in _LEFT_OUT:
             olds = message["old"] or [None] * len(message["data"])
+            is_mariadb = message["gtid"].count("-") == 2
             for row, old in zip(message["data"], olds, strict=True):
                 types = message["mysqlType"] | texts.get(table, {})
-                values, unexpected = _typed(row, types)
-                before = _typed({**row, **(old or {})}, types)[0] if operation != "INSERT" else None
+                values, unexpected = _typed(row, types, is_mariadb)
+                before = _typed({**row, **(old or {})}, types, is_mariadb)[0] if operation != "INSERT" else None
                 yield Change(line, table, operation, message["pkNames"], before, values, (), unexpected)
 
 
@@ -45,8 +46,10 @@ def _texts(records: Sequence[Record]) -> dict[str, dict[str, str]]:
     return result
 
 
-def _typed(row: Mapping[str, str | None], types: Mapping[str, str]) -> tuple[dict[str, object], dict[str, str]]:
-    read = {name: canal_value(types[name], text) for name, text in row.items()}
+def _typed(
+    row: Mapping[str, str | None], types: Mapping[str, str], is_mariadb: bool
+) -> tuple[dict[str, object], dict[str, str]]:
+    read = {name: canal_value(types[name], text, is_mariadb=is_mariadb) for name, text in row.items()}
     return (
         {name: value.value for name, value in read.items()},
         {name: value.unexpected for name, value in read.items() if value.unexpected is not None},

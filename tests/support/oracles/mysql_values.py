@@ -47,7 +47,7 @@ def sql_type(type: str) -> str:
     return "BINARY" if name in _BYTES else _SQL.get(name, "STRING")
 
 
-def canal_value(type: str, text: str | None) -> Value:
+def canal_value(type: str, text: str | None, *, is_mariadb: bool = False) -> Value:
     """A value of a flat message of Canal: always a text. ``type`` is that of ``mysqlType``."""
     if text is None:
         return Value(None)
@@ -57,7 +57,7 @@ def canal_value(type: str, text: str | None) -> Value:
     if name in _BYTES or name in ("point", "geometry"):
         return Value(text.encode("latin-1"))
     if name == "json":
-        return Value(text.encode("latin-1").decode())
+        return Value(text.encode("latin-1").decode() if is_mariadb else text)
     if name == "enum":
         return Value(members(type)[int(text) - 1])
     if name == "set":
@@ -81,8 +81,10 @@ def maxwell_value(type: str, text: str, value: Any) -> Value:
 
 def _plain(name: str, type: str, text: str) -> Value:
     if name == "decimal":
-        match = re.search(r"\((\d+)", type)
-        return Value(Decimal(text) if match and int(match[1]) <= 38 else text)
+        precision, scale = map(int, re.findall(r"\d+", type)) if "(" in type else (None, 0)
+        if precision is None:
+            return Value(text)
+        return Value(Decimal(text) if precision <= 38 else f"{Decimal(text):.{scale}f}")
     if name == "float":
         return Value(*struct.unpack("<f", struct.pack("<f", float(text))))
     if name == "double":

@@ -16,7 +16,7 @@ from sparkwire.avro.column_machine import NOTE, STACK, Memory, SchemaProgram, ru
 from sparkwire.avro.program import Resolver
 from sparkwire.avro.schema import Schema
 from sparkwire.avro.targets import Slots, Target, paths_of, target_of
-from sparkwire.avro.texts import decimal_texts, text_column
+from sparkwire.avro.texts import long_decimal_texts, text_column
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty, from_codes
 from sparkwire.core.repeated_keys import without_repeats
@@ -275,7 +275,7 @@ class _Buffers:
     def _digits(self, target: Target, rows: int, valid: Bools | None, row_of: RowOf) -> pa.Array:
         """Decimals with more digits than a DECIMAL can have, as texts."""
         numbers = self._text(pa.binary(), target, rows, bitmap(valid))
-        texts, too_long = decimal_texts(numbers, self._values(target.inner, rows, np.int32), target.schema.precision)
+        texts, too_long = long_decimal_texts(numbers, self._values(target.inner, rows, np.int32), target.schema)
         path = self._plan.paths[target]
         self.too_long += [(row, path) for row in row_of(too_long).tolist()]
         return texts

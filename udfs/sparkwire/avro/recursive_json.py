@@ -22,9 +22,10 @@ from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import PRIMITIVES, RecordField, Schema
-from sparkwire.avro.texts import UNITS, JsonTexts, duration_text, scaled
+from sparkwire.avro.texts import UNITS, JsonTexts, duration_text
 from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import Spans, checked_total
+from sparkwire.json.numbers import plain_text
 
 MAX_BYTES: Final = 4 << 20
 """a larger datum is TOO_LARGE, because each byte takes the time of a Python call [bytes]"""
@@ -130,7 +131,7 @@ def _writer(schema: Schema) -> Callable[[Any], str]:
 
 def _bytes_writer(schema: Schema) -> Callable[[Any], str]:
     if schema.logical == "decimal" and schema.precision <= DIGITS:
-        return lambda value: f'"{scaled(int.from_bytes(value, "big", signed=True), schema.scale)}"'
+        return lambda value: f'"{plain_text(int.from_bytes(value, "big", signed=True), schema.scale)}"'
     if schema.logical == "uuid":
         return lambda value: f'"{uuid.UUID(bytes=value)}"'
     if schema.logical == "duration":

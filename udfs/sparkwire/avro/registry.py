@@ -38,6 +38,9 @@ class Registry(SchemaSource):
     def schemas(self, ids: Iterable[Hashable]) -> Schemas:
         return self._source.schemas(ids)
 
+    def of_doubtful_ids(self) -> Registry:
+        return Registry(self._source.of_doubtful_ids())
+
     def versions(self) -> list[SubjectVersion]:
         return self._source.versions()
 

@@ -48,6 +48,13 @@ class SchemaSource:
             raise SchemaError(next(iter(schemas.unreadable.values())))
         return schemas
 
+    def of_doubtful_ids(self) -> SchemaSource:
+        """The source for messages that do not say whether a number is a contentId or a globalId of Apicurio.
+
+        It raises RegistryError if the two are different schemas. A source without globalIds is the same.
+        """
+        return self
+
     def versions(self) -> list[SubjectVersion]:
         """Every version of every subject, with the registry's numbers. Only ``Registry.topic`` lists them."""
         raise NotImplementedError(f"{self!r} does not list its versions: read its topic, _schemas, with Registry.topic")

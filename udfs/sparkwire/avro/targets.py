@@ -9,7 +9,7 @@ bytes, fixed               BINARY; decimal DECIMAL(precision, scale)
 record                     STRUCT
 array, map                 ARRAY, MAP<STRING, …>
 union with null            the type without null; null is NULL
-union of int and long      BIGINT; of float and double DOUBLE
+union of int and long      BIGINT, if neither has a logical type; of float and double DOUBLE
 other unions               STRUCT<member0 …, member1 …>: only the member of the datum's branch is not NULL
 decimal beyond 38 digits   STRING
 versions that are mixed    STRING, the text of each as JSON has it
@@ -173,8 +173,8 @@ def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tupl
     nullable = nullable or len(others) < len(schema.branches)
     if len(others) == 1 and schema.kind == "union":
         return _target(others[0], slots, level, nullable, outer)
-    # Spark ignores the unit. A schema combined from versions with different units keeps it.
-    kinds = frozenset(branch.kind for branch in others if not (schema.combined and branch.logical))
+    # A number does not say which of two logical types it has. Spark ignores them.
+    kinds = frozenset(branch.kind for branch in others if not branch.logical)
     wide = _WIDE.get(kinds) if len(others) == 2 and not slots.as_json else None
     if wide is not None:
         return _target(Schema(wide), slots, level, nullable, outer)

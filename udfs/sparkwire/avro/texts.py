@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.avro.schema import Schema
+from sparkwire.json.numbers import decimal_texts, plain_text
 
 UNITS: Final = {"millis": "ms", "micros": "us", "nanos": "ns"}
 _BETWEEN: Final = len("2024-01-31")  # the rest is the time of day
-_PLAIN_SCALE: Final = 6
-"""the largest scale that Arrow writes without an exponent"""
 NO_SCALE: Final = -1
 """marks a missing decimal"""
 _MAX_DIGITS: Final = 4000
@@ -44,16 +43,14 @@ def text_column(schema: Schema, values: pa.Array) -> pa.Array:
         return values.cast(pa.string())
     if "time" in schema.logical:
         return _time_texts(schema.logical, values)
-    if schema.logical == "decimal" and schema.scale <= _PLAIN_SCALE:
-        return values.cast(pa.string())
+    if pa.types.is_decimal(values.type):
+        return decimal_texts(values)
     spell = _spelling(schema)
     nothing = (None, b"")  # a field of a record that is NULL has no bytes, though the field is not NULL
     return pa.array([None if value in nothing else spell(value) for value in values.to_pylist()], pa.string())
 
 
 def _spelling(schema: Schema) -> Callable[[Any], str]:
-    if schema.logical == "decimal":
-        return lambda value: f"{value:f}"
     if schema.logical == "uuid":
         return lambda value: str(uuid.UUID(bytes=value))
     if schema.logical == "duration":
@@ -94,24 +91,24 @@ def java_number(value: float, narrow: bool = False) -> str:
     return f"{'-' if sign else ''}{first}.{''.join(others) or '0'}E{exponent}"
 
 
-def decimal_texts(numbers: pa.Array, scales: NDArray[np.int32], precision: int) -> tuple[pa.Array, NDArray[np.int64]]:
-    """STRING: big-endian numbers with their scales; also the indexes of those with more digits than ``precision``."""
-    most, texts, too_long = 10 ** min(precision, _MAX_DIGITS), list[str | None](), list[int]()
+def long_decimal_texts(
+    numbers: pa.Array, scales: NDArray[np.int32], schema: Schema
+) -> tuple[pa.Array, NDArray[np.int64]]:
+    """STRING: big-endian numbers with their scales, as decimals of the schema; also the indexes of those that do not fit it."""
+    most, texts, too_long = 10 ** min(schema.precision, _MAX_DIGITS), list[str | None](), list[int]()
     for place, (number, scale) in enumerate(zip(numbers.to_pylist(), scales.tolist(), strict=True)):
         if number is None or scale == NO_SCALE:
             texts.append(None)
             continue
+        shift, rest = schema.scale - scale, 0
         unscaled = int.from_bytes(number, "big", signed=True)
-        if abs(unscaled) < most and number:
-            texts.append(scaled(unscaled, scale))
+        if number and max(schema.scale, abs(shift)) <= _MAX_DIGITS and abs(unscaled) < 10**_MAX_DIGITS:
+            unscaled, rest = divmod(unscaled * 10 ** max(shift, 0), 10 ** max(-shift, 0))
+        else:
+            rest = 1
+        if abs(unscaled) < most and not rest:
+            texts.append(plain_text(unscaled, schema.scale))
         else:
             texts.append(None)
             too_long.append(place)
     return pa.array(texts, pa.string()), np.array(too_long, np.int64)
-
-
-def scaled(unscaled: int, scale: int) -> str:
-    """The text of a number with ``scale`` digits after the decimal point."""
-    digits = str(abs(unscaled)).rjust(scale + 1, "0")
-    text = f"{digits[: len(digits) - scale]}.{digits[len(digits) - scale :]}" if scale else digits
-    return f"-{text}" if unscaled < 0 else text

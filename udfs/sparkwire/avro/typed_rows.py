@@ -22,14 +22,13 @@ from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.base.printable import printable
-from sparkwire.core.column import spans_of
+from sparkwire.core.column import Spans, spans_of
 from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
+from sparkwire.kernels import Bools
 
 MAX_IDS: Final = 1000
 """maximum number of ids to fetch from a registry at once; a column with more ids contains other data than messages"""
-_UNREAD: Final = Schema("fixed")
-"""replaces a schema that is not read: it matches no record"""
 
 
 class RowsReader(NamedTuple):
@@ -42,6 +41,8 @@ class RowsReader(NamedTuple):
     """whether rows have only the fields of the last version, with its defaults"""
     framed: bool = True
     """whether a top-level ``bytes`` has its size before it; only Confluent's messages leave it out"""
+    type_name: str = ""
+    """the record that the rows are of, for schemas that are unions of records"""
 
     @property
     def fields(self) -> list[pa.Field]:
@@ -62,6 +63,26 @@ class RowsReader(NamedTuple):
 
     def _plan(self) -> ColumnPlan:
         return _planned(self.schemas.texts, *self[1:])
+
+    def own(self, payloads: Payloads) -> Bools:
+        """The payloads of the reader's schemas, and of unions only those with its record.
+
+        The first record of a union also has the payloads without a record: null, and those that cannot be read.
+        """
+        chosen = self.schemas.chosen(payloads.ids)
+        own: Bools = chosen >= 0
+        unions = {k: schema for k, schema in enumerate(self.schemas.parsed()) if _records_of(schema)}
+        if not unions:
+            return own
+        spans = spans_of(_in_binary(payloads, chosen, self.schemas).values)
+        branches = _branches_of(spans)
+        for k, union in unions.items():
+            names = [branch.name for branch in union.branches]
+            places = [names.index(record.name) for record in _records_of(union)]
+            mine = names.index(self.type_name)
+            is_mine = branches == mine if mine != places[0] else ~np.isin(branches, places[1:])
+            own &= (chosen != k) | is_mine
+        return own
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """The columns, NULL in rows that cannot be read; and STRING, the error of each row."""
@@ -88,24 +109,66 @@ def _in_binary(payloads: Payloads, chosen: NDArray[np.int32], schemas: Schemas) 
     return payloads._replace(values=pa.array(values, pa.binary()), errors=pa.array(errors, pa.string()))
 
 
+def _records_of(schema: Schema) -> list[Schema]:
+    """The records of a union of several records; none of any other schema."""
+    others = [branch for branch in schema.branches if branch.kind != "null"]
+    is_of_records = len(others) > 1 and all(branch.kind == "record" for branch in others)
+    return others if is_of_records else []
+
+
+def _branches_of(spans: Spans) -> NDArray[np.int64]:
+    """The number of each datum's branch in a union; -1 if there is none. Spans are data of unions."""
+    data, starts, sizes = spans
+    first, second = (
+        np.where(sizes > k, data[np.minimum(starts + k, data.size - 1)], 1 - k).astype(np.int64) for k in range(2)
+    )
+    numbers = np.where(first < 128, first, (first & 127) | (second << 7))
+    return np.where(numbers & 1, -1, numbers >> 1)
+
+
+class _Writer(NamedTuple):
+    """A writer's schema, and the part of it that columns are for."""
+
+    schema: Schema
+    version: Schema
+
+
+_UNREAD: Final = _Writer(Schema("fixed"), Schema("fixed"))
+"""replaces a schema that is not read: it matches no record"""
+
+
+def _writer(schema: Schema, type_name: str) -> _Writer:
+    if type_name and _records_of(schema):
+        kept = [branch for branch in schema.branches if branch.kind == "null" or branch.name == type_name]
+        return _Writer(schema, kept[0] if len(kept) == 1 else Schema("union", branches=tuple(kept)))
+    record = as_record(schema)
+    return _Writer(record, record)
+
+
 @lru_cache(64)
-def _planned(texts: tuple[str, ...], reader_schema: str | None, fields_of_last: bool, framed: bool) -> ColumnPlan:
+def _planned(
+    texts: tuple[str, ...], reader_schema: str | None, fields_of_last: bool, framed: bool, type_name: str
+) -> ColumnPlan:
     parsed = [parse(text) for text in texts]
-    writers = [as_record(schema if framed else without_frame(schema)) for schema in parsed]
+    schemas = parsed if framed else [without_frame(schema) for schema in parsed]
     if reader_schema is not None:
-        return plan(writers, as_record(parse(reader_schema)), strict=False)
+        reader = parse(reader_schema)
+        of_records = reader.kind == "record"
+        read = [schema if of_records and _records_of(schema) else as_record(schema) for schema in schemas]
+        return plan(read, as_record(reader), strict=False)
+    writers = [_writer(schema, type_name) for schema in schemas]
     try:
         return _together(writers, fields_of_last)
     except SchemaError:
         return _of_those_with_columns(writers, fields_of_last)
 
 
-def _together(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
-    readable = [writer for writer in writers if writer is not _UNREAD]
-    return plan(writers, combined(readable, fields_of_last=fields_of_last), strict=False)
+def _together(writers: list[_Writer], fields_of_last: bool) -> ColumnPlan:
+    readable = [writer.version for writer in writers if writer is not _UNREAD]
+    return plan([writer.schema for writer in writers], combined(readable, fields_of_last=fields_of_last), strict=False)
 
 
-def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> ColumnPlan:
+def _of_those_with_columns(writers: list[_Writer], fields_of_last: bool) -> ColumnPlan:
     """The plan without the schemas that columns cannot hold. The rows of these schemas are ``BAD_FIELD``.
 
     Raises SchemaError if no schema is left, or if all together have too many columns for one table. With ``fields_of_last``
@@ -127,7 +190,7 @@ def _of_those_with_columns(writers: list[Schema], fields_of_last: bool) -> Colum
     )
 
 
-def _has_columns(writer: Schema) -> bool:
+def _has_columns(writer: _Writer) -> bool:
     try:
         _together([writer], False)
     except SchemaError:
@@ -212,7 +275,11 @@ def reader(schemas: Schemas, reader_schema: Any = None, *, framed: bool = True) 
 def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
     """Raise ValueError if a folder has types other than the reader's, because one table cannot hold them."""
     reader = parse(reader_schema)
-    others = {type_name(writer): None for writer in schemas.parsed() if not matches(writer, reader)}
+    others = {
+        type_name(writer): None
+        for writer in schemas.parsed()
+        if not any(matches(one, reader) for one in _records_of(writer) or [writer])
+    }
     if others:
         raise ValueError(
             printable(
@@ -229,12 +296,15 @@ def type_name(schema: Schema) -> str:
 
 
 def by_name(schemas: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
-    """A reader for each type, with the fields of its last schema. Each reader has only the schemas of that name."""
-    names = [type_name(parse(text)) for text in schemas.texts]
+    """A reader for each type, with the fields of its last schema. Each reader has only the schemas of that name.
+
+    A union of several records belongs to each of them.
+    """
+    names = [[type_name(one) for one in _records_of(schema) or [schema]] for schema in schemas.parsed()]
     readers: dict[str, RowsReader] = {}
-    for name in dict.fromkeys(names):
-        same_name = [k for k, other in enumerate(names) if other == name]
+    for name in dict.fromkeys(name for own in names for name in own):
+        same_name = [k for k, own in enumerate(names) if name in own]
         keys = {key: same_name.index(k) for key, k in schemas.keys.items() if k in same_name}
         texts = tuple(schemas.texts[k] for k in same_name)
-        readers[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed)
+        readers[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed, type_name=name)
     return readers

@@ -20,18 +20,21 @@ class Typed(NamedTuple):
 
     schema: str
     reader_schema: str
+    reasons: bool = False
+    """whether the result is the reason why a datum, or a value in it, is NULL"""
 
     @property
     def type(self) -> pa.DataType:
         """The type of the result."""
-        return _planned(*self).target.type
+        return pa.string() if self.reasons else _planned(self.schema, self.reader_schema).target.type
 
     def decode(self, value: pa.Array, name: str = "decode") -> pa.Array:
         """Decode each row's datum; NULL if it cannot be read. ``name`` is the function's name in error messages."""
         binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type) or pa.types.is_null(value.type)
         if not binary:
             raise TypeError(printable(f"{name} takes (value BINARY), got ({value.type})"))
-        return decode(_planned(*self), spans_of(value)).column
+        decoded = decode(_planned(self.schema, self.reader_schema), spans_of(value))
+        return decoded.reasons if self.reasons else decoded.column
 
 
 @lru_cache(256)
@@ -39,14 +42,14 @@ def _planned(schema: str, reader_schema: str, names_as_written: bool = False) ->
     return plan([parse(schema)], parse(reader_schema), names_as_written=names_as_written)
 
 
-def typed(schema: Any, reader_schema: Any = None) -> Typed:
-    """The decoder of a schema, with an optional reader's schema.
+def typed(schema: Any, reader_schema: Any = None, *, reasons: bool = False) -> Typed:
+    """The decoder of a schema, with an optional reader's schema; with ``reasons``, of why values are NULL.
 
     Raises SchemaError if a schema is invalid, if the reader's schema cannot read the writer's, or if no column can hold it.
     """
     writer = text_of(schema)
-    decoder = Typed(writer, writer if reader_schema is None else text_of(reader_schema))
-    _planned(*decoder)
+    decoder = Typed(writer, writer if reader_schema is None else text_of(reader_schema), reasons)
+    _planned(decoder.schema, decoder.reader_schema)
     return decoder
 
 
@@ -63,7 +66,9 @@ def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     >>> sparkwire.avro.to_python(b"\\x02", "int")
     1
     """
-    decoded = decode(_planned(*typed(schema, reader_schema), True), spans_of(pa.array([payload], pa.binary())))
+    decoder = typed(schema, reader_schema)
+    plan_of_names = _planned(decoder.schema, decoder.reader_schema, names_as_written=True)
+    decoded = decode(plan_of_names, spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
         raise ValueError(printable(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}"))
     return with_dicts(decoded.column.to_pylist()[0], decoded.column.type)

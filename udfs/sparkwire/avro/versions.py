@@ -145,7 +145,11 @@ class _Versions:
         outer = (*outer, *versions)
         names = dict.fromkeys(f.name for version in versions for f in version.fields)
         if self._fields_of_last:
-            names = dict.fromkeys(f.name for f in versions[-1].fields)
+            # A name of an older version that differs only in case is another field, whose values must not vanish.
+            last_names = {f.name for f in versions[-1].fields}
+            folded = {name.casefold() for name in last_names}
+            older = [name for name in names if name not in last_names and name.casefold() in folded]
+            names = dict.fromkeys([*(name for name in names if name in last_names), *older])
         self._columns.check_room_for(len(names))
         by_name = [{f.name: f for f in version.fields} for version in versions]
         fields = tuple(self._field(name, by_name, outer) for name in names)
@@ -155,10 +159,10 @@ class _Versions:
 
     def _field(self, name: str, versions: list[dict[str, RecordField]], outer: tuple[Schema, ...]) -> RecordField:
         last = next(fields[name] for fields in reversed(versions) if name in fields)
-        aliases = last.aliases if self._fields_of_last else ()
+        aliases = last.aliases if self._fields_of_last and name in versions[-1] else ()
         versions_of_field = [f for fields in versions for f in [_named((name, *aliases), fields)] if f is not None]
         schema = self.type([f.schema for f in versions_of_field], outer)
-        if self._fields_of_last and last.has_default:
+        if self._fields_of_last and last.has_default and name in versions[-1]:
             return replace(last, schema=schema, default_schema=last.schema)
         if len(versions_of_field) < len(versions):
             schema = _or_null(schema)

@@ -87,6 +87,12 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         _have_wide_prefix,
         payloads.with_headers("apicurio", payloads.of_apicurio),
     ),
+    "apicurio_content_id": WireFormat(
+        "messages with Apicurio's wire format header and content ids",
+        payloads.of_apicurio,
+        _have_wide_prefix,
+        payloads.with_headers("apicurio", payloads.of_apicurio),
+    ),
     "apicurio_global_id": WireFormat(
         "messages with Apicurio's wire format header and global ids",
         payloads.of_apicurio_global_ids,

@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import ROWS, TEXT, Fields, System
-from sparkwire.core.column import text_or_null
+from sparkwire.core.column import bools_of, text_or_null
 from sparkwire.json.mysql_types import of_declaration, of_sql
 from sparkwire.json.types import Type
+from sparkwire.kernels import Bools
 
 _STATEMENTS: Final = (
     "CREATE",
@@ -45,6 +46,7 @@ _GTID: Final = (
     r"(?P<server>[0-9a-fA-F-]{36}):(?:[0-9]+-)?(?P<number>[0-9]{1,18}))$"
 )
 """MariaDB's domain, server and sequence; or MySQL's server and number"""
+_MARIADB: Final = r"^[0-9]+-[0-9]+-[0-9]+$"
 
 
 @lru_cache(1024)
@@ -62,6 +64,12 @@ def _positions(fields: Fields) -> pa.Array:
         for names in (("domain", "server"), ("sequence", "number"))
     )
     return pa.StructArray.from_arrays([log, number.cast(pa.int64())], fields=list(POSITION), mask=number.is_null())
+
+
+def _is_of_mariadb(fields: Fields) -> Bools:
+    """Messages with a GTID of MariaDB. Canal takes the JSON of MariaDB for bytes, and writes a character for each."""
+    of_mariadb: Bools = bools_of(pc.match_substring_regex(fields.texts("transaction"), _MARIADB).fill_null(False))
+    return of_mariadb
 
 
 POSITION: Final = pa.struct([("log", pa.string()), ("position", pa.int64())])
@@ -92,6 +100,7 @@ CANAL: Final = System(
     before_is_partial=True,
     missing_is_unknown=True,
     declared_types=_types,
+    of_mariadb=_is_of_mariadb,
     position=POSITION,
     positions=_positions,
     parts_after_position=True,

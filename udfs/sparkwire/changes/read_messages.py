@@ -20,6 +20,7 @@ from sparkwire.core.table_names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
+from sparkwire.json.mysql_types import of_mariadb
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
@@ -213,7 +214,12 @@ def _versions(fields: Fields, rows: Ints) -> Versions:
     types = fields.value("types")
     distinct = values.distinct(types, fields.system.types_kind)
     texts = values.texts(types.at(distinct.rows)).to_pylist()
-    return Versions(distinct.codes[rows], [declared(text) for text in texts])
+    codes, versions = distinct.codes[rows], [declared(text) for text in texts]
+    if fields.system.of_mariadb is None:
+        return Versions(codes, versions)
+    is_mariadb = fields.system.of_mariadb(fields)[rows] & (codes >= 0)
+    others = [{name: of_mariadb(type) for name, type in types.items()} for types in versions]
+    return Versions(np.where(is_mariadb, codes + len(versions), codes), [*versions, *others])
 
 
 def _positions(system: System, fields: Fields, records: MessageRecords, expanded: Expanded) -> pa.Array | None:

@@ -72,6 +72,8 @@ class System(NamedTuple):
     types_kind: int = OBJECT
     declared_types: Callable[[str], Mapping[str, Type]] | None = None
     """reads the text of ``types``, which is of the kind ``types_kind``"""
+    of_mariadb: Callable[[Fields], Bools] | None = None
+    """the messages that show that they are of MariaDB, whose JSON is a character for each byte"""
     declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
     """the columns that messages declare, if rows do not: a name and a type of each"""
     names_in_key: Callable[[pa.Array], pa.Array] | None = None

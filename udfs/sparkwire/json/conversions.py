@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from decimal import Context, Decimal
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.core.column import bools_of, build, lists, micros, primitive, spans_of, struct, timestamps
-from sparkwire.json import plain_texts
+from sparkwire.core.column import bools_of, build, lists, micros, primitive, struct, timestamps
+from sparkwire.json.numbers import decimal_texts, decimals_of, floats_of, long_decimals, text_of_bytes
 from sparkwire.json.plain_texts import local_times
-from sparkwire.json.types import DIGITS, LOCAL, Type
+from sparkwire.json.types import DIGITS, LOCAL, Type, is_decimal
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
 from sparkwire.kernels.load import store_u8
 from sparkwire.kernels.text import decimal_width, write_digits
@@ -28,15 +28,9 @@ from sparkwire.kernels.text import decimal_width, write_digits
 _FIRST_DAY: Final = -719_162
 _LAST_DAY: Final = 2_932_896
 """0001-01-01 and 9999-12-31 [days since epoch], the range of Spark's dates"""
-_MAX_DIGITS: Final = 1000
-"""upper limit for the digits of a decimal text, because PostgreSQL's decimals can have many more"""
 _MAX_BYTES: Final = 1 << 20
-_DECIMAL: Final = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_FLOAT_DIGITS: Final = (7, 8, 9)
-"""how many digits Java may write of a FLOAT, whose shortest text can have fewer"""
 _FAR: Final = 1 << 62
 """parts of a second that are out of the range of a time of day"""
-_WORD: Final = 64  # [bits]
 
 
 class Converted(NamedTuple):
@@ -238,148 +232,17 @@ def _nano_duration(raw: pa.Array, _: Type) -> pa.Array:
     return primitive(numbers // 1000, valid & (numbers % 1000 == 0), pa.duration("us"))
 
 
-# ---------------------------------------------------------------- decimals
-
-
-def decimals_of_bytes(raw: pa.Array, type: Type) -> pa.Array:
-    """Decimals from BINARY, the unscaled numbers; STRING if the type has more than 38 digits."""
-    scale = type.arguments[1]
-    if not pa.types.is_decimal(type.arrow) or scale < 0:
-        texts = [_decimal_text(value, scale) for value in raw.to_pylist()]
-        return decimals_of(pa.array(texts, pa.string()), type.arrow)
-    low, high, fits = _words(raw)
-    whole = np.stack([low, high.view(np.uint64)], axis=1)
-    return _with_filters(primitive_decimal(whole, fits, pa.decimal128(DIGITS, scale)), type.arrow)
-
-
-def primitive_decimal(words: npt.NDArray[np.uint64], valid: Bools, type: pa.DataType) -> pa.Array:
-    """Decimals from words of 64 bits, the lower one first."""
-    bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    return pa.Array.from_buffers(type, len(words), [bitmap, pa.py_buffer(words)])
-
-
-def _words(raw: pa.Array) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64], Bools]:
-    """Big-endian two's complement numbers as a lower and a higher word, and which of them have at most 38 digits."""
-    data, starts, sizes = spans_of(raw)
-    inside = (sizes > 0) & (sizes <= 16)
-    last = starts + sizes - 1
-    first = data[np.where(inside, starts, 0)]
-    sign = np.where(inside & (first >= 0x80), np.uint64(0xFF), np.uint64(0))
-    words = [np.zeros(len(starts), np.uint64) for _ in range(2)]
-    widest = int(sizes.max(initial=0, where=inside))
-    for k in range(16):
-        has = inside & (sizes > k) if k < widest else np.zeros(0, np.bool_)
-        byte = np.where(has, data[np.where(has, last - k, 0)].astype(np.uint64), sign) if len(has) else sign
-        words[k // 8] |= byte << np.uint64(8 * (k % 8))
-    low, high = words[0], words[1].view(np.int64)
-    most, rest = divmod(10**DIGITS, 1 << _WORD)
-    # For a negative number, use the complement, which is one less than its absolute value.
-    negative = high < 0
-    amount, amount_low = np.where(negative, ~high, high), np.where(negative, ~low, low)
-    small = (amount < most) | (
-        (amount == most) & (amount_low < np.where(negative, np.uint64(rest - 1), np.uint64(rest)))
-    )
-    return low, high, inside & small
-
-
-def _with_filters(decimals: pa.Array, type: pa.DataType) -> pa.Array:
-    if decimals.type == type:
-        return decimals
-    with suppress(pa.ArrowInvalid):
-        return decimals.cast(type)
-    bound = pa.scalar(Decimal(10) ** (type.precision - type.scale) - Decimal(1).scaleb(-type.scale), decimals.type)
-    inside = pc.and_(pc.less_equal(decimals, bound), pc.greater_equal(decimals, pc.negate(bound)))
-    return pc.if_else(inside, decimals, None).cast(type)
-
-
-def _decimal_text(value: bytes | None, scale: int) -> str | None:
-    """The number in plain digits, with ``scale`` digits after the point."""
-    if not value or abs(scale) > 100_000 or len(value) > _MAX_DIGITS * 100:
-        return None
-    number = int.from_bytes(value, "big", signed=True)
-    return format(Decimal(number).scaleb(-scale, Context(prec=10**6, Emax=10**6, Emin=-(10**6))), "f")
+# ---------------------------------------------------------------- other types
 
 
 def _variable(raw: pa.Array, _: Type) -> pa.Array:
     scales, values = raw.flatten()
     pairs = zip(values.to_pylist(), scales.to_pylist(), strict=True)
-    return pa.array([None if s is None else _decimal_text(value, s) for value, s in pairs], pa.string())
+    return pa.array([text_of_bytes(value, scale) for value, scale in pairs], pa.string())
 
 
 def _number(raw: pa.Array, type: Type) -> pa.Array:
-    return decimals_of(raw, type.arrow)
-
-
-def floats_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Floating-point numbers from texts of numbers; NULL if a number does not fit. ``Infinity`` is one."""
-    numbers = as_floats(texts.cast(pa.float64()), type)
-    if pc.all(pc.is_finite(numbers)).as_py() is not False:
-        return numbers
-    is_word = pc.match_substring_regex(texts, "^-?[A-Za-z]")
-    return pc.if_else(pc.or_(pc.is_finite(numbers), is_word), numbers, None)
-
-
-def as_floats(numbers: pa.Array, type: pa.DataType) -> pa.Array:
-    """DOUBLE numbers as this type. Of FLOAT, NULL if the digits of the number are not those of a FLOAT."""
-    if type != pa.float32():
-        return numbers
-    floats = numbers.cast(type)
-    fits = pc.equal(floats.cast(pa.float64()), numbers)
-    if pc.all(fits).as_py() is not False:
-        return floats
-    fits = pc.or_(fits, pc.equal(floats.cast(pa.string()).cast(pa.float64()), numbers))
-    fits = pc.or_(fits, pc.is_nan(numbers))
-    others = pc.invert(fits).fill_null(False)
-    if pc.any(others).as_py():
-        pairs = zip(floats.filter(others).to_pylist(), numbers.filter(others).to_pylist(), strict=True)
-        longer = [any(float(f"{single:.{digits}g}") == number for digits in _FLOAT_DIGITS) for single, number in pairs]
-        fits = pc.replace_with_mask(fits, others, pa.array(longer, pa.bool_()))
-    return pc.if_else(fits, floats, None)
-
-
-def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Decimals from texts; NULL if a number has more digits than the type."""
-    if pa.types.is_string(type):
-        return texts
-    numbers, known = plain_texts.decimals(texts, type)
-    words = np.stack([numbers, numbers >> (_WORD - 1)], axis=1).view(np.uint64)
-    column = primitive_decimal(words, known, type)
-    others = bools_of(texts.is_valid()) & ~known
-    if not others.any():
-        return column
-    return pc.replace_with_mask(
-        column, primitive(others, type=pa.bool_()), _other_decimals(texts.filter(pa.array(others)), type)
-    )
-
-
-def _other_decimals(texts: pa.Array, type: pa.DataType) -> pa.Array:
-    """Decimals with an exponent or with many digits. Arrow reads only those that cannot overflow, which it does in silence."""
-    if 0 < type.scale < DIGITS:
-        plain = rf"^-?[0-9]{{1,{DIGITS - type.scale}}}(\.[0-9]{{1,{type.scale}}})?$"
-    else:
-        plain = rf"^-?[0-9]{{1,{DIGITS}}}$" if type.scale == 0 else "^0$"
-    if pc.all(pc.match_substring_regex(texts, plain)).as_py():
-        with suppress(pa.ArrowInvalid):
-            return texts.cast(type)
-    numbers = pc.if_else(pc.match_substring_regex(texts, _DECIMAL), texts, None)
-    return pa.array([_decimal_or_none(text, type) for text in numbers.to_pylist()], type)
-
-
-def _decimal_or_none(text: str | None, type: pa.DataType) -> Decimal | None:
-    """The decimal, if it fits the type exactly. Arrow must not see another one: it rounds 1e-77, and 1e-9999999 crashes it."""
-    with suppress(ArithmeticError):
-        sign, digits, exponent = Decimal(text or "NaN").as_tuple()
-        shown = "".join(map(str, digits)).rstrip("0")
-        if not isinstance(exponent, int) or not shown.strip("0"):
-            return Decimal(0) if isinstance(exponent, int) else None
-        exponent += len(digits) - len(shown)
-        shown = shown.lstrip("0")
-        if -exponent <= type.scale and len(shown) + exponent <= type.precision - type.scale:
-            return Decimal((sign, tuple(map(int, shown)), exponent))
-    return None
-
-
-# ---------------------------------------------------------------- other types
+    return decimals_of(raw, type.arrow) if pa.types.is_decimal(type.arrow) else long_decimals(raw, *type.arguments)
 
 
 def _enum(raw: pa.Array, _: Type) -> pa.Array:
@@ -435,14 +298,27 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
 # ---------------------------------------------------------------- from one type to another
 
 
+def fit_type(column: pa.Array, type: Type) -> pa.Array:
+    """Convert values exactly to the SQL type of ``type``. A decimal of more than 38 digits has all digits of its scale."""
+    if type.kind == "array" and pa.types.is_list(column.type):
+        return _fit_lists(column, partial(fit_type, type=type.inner[0])).cast(type.arrow)
+    fitted = fit(column, type.arrow)
+    is_long = pa.types.is_string(type.arrow) and is_decimal(type)
+    return long_decimals(fitted, *type.arguments) if is_long else fitted
+
+
 def fit(column: pa.Array, type: pa.DataType) -> pa.Array:
     """Convert values exactly to another type; NULL if a value does not fit, or would lose something."""
     if column.type == type:
         return column
     if pa.types.is_list(column.type) and pa.types.is_list(type):
-        return _fit_lists(column, type)
+        return _fit_lists(column, partial(fit, type=type.value_type)).cast(type)
     if pa.types.is_decimal(type) and (pa.types.is_string(column.type) or pa.types.is_floating(column.type)):
         return decimals_of(column.cast(pa.string()), type)
+    if pa.types.is_decimal(column.type) and pa.types.is_string(type):
+        return decimal_texts(column)
+    if pa.types.is_decimal(column.type) and pa.types.is_floating(type):
+        return floats_of(decimal_texts(column), type, exact=True)
     if not _may_become(column.type, type):
         return pa.nulls(len(column), type)
     result = _cast(column, type)
@@ -455,16 +331,16 @@ def fit(column: pa.Array, type: pa.DataType) -> pa.Array:
     return pc.if_else(same, result, None)
 
 
-def _fit_lists(column: pa.Array, type: pa.DataType) -> pa.Array:
+def _fit_lists(column: pa.Array, fit_items: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """The lists whose items all fit."""
     items = column.flatten()
-    fitted = fit(items, type.value_type)
+    fitted = fit_items(items)
     lost = bools_of(pc.and_(items.is_valid(), fitted.is_null()))
     counts = np.asarray(column.value_lengths().fill_null(0), np.int64)
     firsts = np.concatenate(([0], np.cumsum(counts)))
     sums = np.concatenate(([0], np.cumsum(lost)))
     valid = bools_of(column.is_valid()) & (sums[firsts[1:]] == sums[firsts[:-1]])
-    return lists(firsts.astype(np.int32), fitted, valid).cast(type)
+    return lists(firsts.astype(np.int32), fitted, valid)
 
 
 def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
@@ -473,15 +349,22 @@ def _cast(column: pa.Array, type: pa.DataType) -> pa.Array:
         column = column.cast(pa.int64())
     if pa.types.is_integer(column.type) and pa.types.is_decimal(type):
         column = column.cast(pa.decimal128(DIGITS, 0))
-    if pa.types.is_decimal(column.type) and pa.types.is_floating(type):
-        column = column.cast(pa.string())  # Arrow's cast of a decimal may not give the nearest number
     if pa.types.is_decimal(column.type) and pa.types.is_boolean(type):
         column = column.cast(pa.string()).cast(pa.float64())
+    if pa.types.is_floating(column.type) and pa.types.is_integer(type):
+        column = _inside(column, type)
     with suppress(pa.ArrowInvalid):
         return column.cast(type, safe=pa.types.is_decimal(type))  # an unsafe cast ignores the precision of a decimal
     distinct = column.dictionary_encode()
     parts = [_cast_one(distinct.dictionary.slice(i, 1), type) for i in range(len(distinct.dictionary))]
     return pa.concat_arrays([pa.nulls(0, type), *parts]).take(distinct.indices)
+
+
+def _inside(numbers: pa.Array, type: pa.DataType) -> pa.Array:
+    """The floating-point numbers in the range of integers. What a processor makes of others differs: x86-64 and aarch64 do."""
+    bounds = np.iinfo(type.to_pandas_dtype())
+    inside = pc.and_(pc.greater_equal(numbers, float(bounds.min)), pc.less(numbers, float(bounds.max) + 1))
+    return pc.if_else(inside, numbers, None)
 
 
 def _cast_one(value: pa.Array, type: pa.DataType) -> pa.Array:

@@ -8,7 +8,8 @@
     char, varchar, text, time      STRING
     enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal the index and the mask
     binary, varbinary, blob        BINARY                   Base64; of Canal a character for each byte
-    json                           STRING                   the JSON; of Canal for MariaDB a character for each byte
+    json                           STRING                   the JSON; of Canal for MariaDB a character for each byte, which
+                                                            only the GTID of a message shows: `of_mariadb`
     date, datetime, timestamp      DATE, TIMESTAMP_NTZ, TIMESTAMP    ``yyyy-MM-dd HH:mm:ss.ffffff``; a timestamp is in UTC
     year                           INT
     geometry                       STRING                   WKT; of Canal BINARY, four bytes of SRID and WKB
@@ -32,8 +33,9 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import bools_of, lists, primitive
 from sparkwire.json import plain_texts, values
-from sparkwire.json.conversions import decimals_of, floats_of, instants, split_members
-from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, STRING
+from sparkwire.json.conversions import instants, split_members
+from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, REAL, STRING
+from sparkwire.json.numbers import decimals_of, floats_of, long_decimals, without_exponents
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 
@@ -137,9 +139,16 @@ def of_declaration(text: str) -> Type:
         return Type("text", "binary_latin1")
     if name == "float" and _WIDTH.fullmatch(inside.strip()) and int(inside) > _FLOAT_BITS:
         return Type("text", "double")
-    if name == "json" or _is_read_as_bytes(name, inside):
-        return Type("text", "json_latin1")
+    if name == "json":
+        return Type("text", "json_text")
+    if _is_read_as_bytes(name, inside):
+        return Type("text", "text_latin1")
     return Type("text", _OTHERS.get(name, "string"))
+
+
+def of_mariadb(declared: Type) -> Type:
+    """The type of a column that Canal declares for MariaDB, whose JSON it takes for bytes."""
+    return Type("text", "text_latin1") if declared.logical == "json_text" else declared
 
 
 def _is_read_as_bytes(name: str, inside: str) -> bool:
@@ -192,7 +201,10 @@ def read_texts(items: Values, type: Type) -> pa.Array:
         return pc.if_else(pa.array(items.kinds > NULL), values.canonical_texts(items), None)
     if type.logical in _OF_TEXTS:
         items = items.only((items.kinds == STRING) | (items.kinds == ESCAPED))
-    return _READERS[type.logical](values.texts(items), type)
+    texts = values.texts(items)
+    if type.logical == "string" and (items.kinds == REAL).any():
+        texts = pc.if_else(primitive(items.kinds == REAL, type=pa.bool_()), without_exponents(texts), texts)
+    return _READERS[type.logical](texts, type)
 
 
 def _integers(texts: pa.Array, type: Type) -> pa.Array:
@@ -204,7 +216,7 @@ def _years(texts: pa.Array, type: Type) -> pa.Array:
 
 
 def _decimals(texts: pa.Array, type: Type) -> pa.Array:
-    return decimals_of(texts, type.arrow)
+    return decimals_of(texts, type.arrow) if pa.types.is_decimal(type.arrow) else long_decimals(texts, *type.arguments)
 
 
 def _floats(texts: pa.Array, type: Type) -> pa.Array:
@@ -248,8 +260,8 @@ def _bytes_or_none(text: str | None) -> bytes | None:
     return None if text is None or max(text, default="") > "\xff" else text.encode("latin-1")
 
 
-def _latin1_json(texts: pa.Array, _: Type) -> pa.Array:
-    """JSON whose bytes were read as characters, as Canal does for MariaDB; any other JSON as it is."""
+def _latin1_text(texts: pa.Array, _: Type) -> pa.Array:
+    """Text whose bytes were read as characters. Text that cannot have come about like this stays."""
     if not len(texts) or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return texts
     return pa.array([_mended(text) for text in texts.to_pylist()], pa.string())
@@ -318,7 +330,8 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "double": _floats,
     "boolean": _booleans,
     "string": _strings,
-    "json_latin1": _latin1_json,
+    "json_text": _strings,
+    "text_latin1": _latin1_text,
     "binary": _base64,
     "binary_latin1": _latin1,
     "date": _dates,

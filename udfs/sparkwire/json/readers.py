@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, struct
 from sparkwire.json import values
-from sparkwire.json.conversions import Converted, as_floats, decimals_of, decimals_of_bytes
+from sparkwire.json.conversions import Converted
 from sparkwire.json.grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
 from sparkwire.json.images import Images
 from sparkwire.json.mysql_types import read_texts
+from sparkwire.json.numbers import decimals_of, decimals_of_bytes, floats_of, long_decimals
 from sparkwire.json.scan import tree_of
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -66,14 +67,13 @@ def _is_text(items: Values) -> Bools:
 
 
 def _float(items: Values, type: Type) -> Converted:
-    numbers = pc.cast(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), pa.float64())
-    floats = pc.if_else(pc.is_finite(numbers.cast(type.wire)), numbers, None)  # a DOUBLE cannot hold 1e400
+    floats = floats_of(values.texts(items.only((items.kinds == INTEGER) | (items.kinds == REAL))), type.wire)
     is_text = _is_text(items)
     if is_text.any():
         words = values.texts(items.only(is_text))
         known = pc.is_in(words, pa.array(_WORDS))
-        floats = pc.coalesce(floats, pc.cast(pc.if_else(known, words, None), pa.float64()))
-    return _plain(as_floats(floats, type.wire))
+        floats = pc.coalesce(floats, pc.cast(pc.if_else(known, words, None), type.wire))
+    return _plain(floats)
 
 
 def _boolean(items: Values, _: Type) -> Converted:
@@ -97,7 +97,9 @@ def _decimals(items: Values, type: Type) -> pa.Array:
     is_number = (items.kinds == INTEGER) | (items.kinds == REAL)
     if not is_number.any():
         return decimals
-    return pc.coalesce(decimals, decimals_of(values.texts(items.only(is_number)), type.arrow))
+    texts = values.texts(items.only(is_number))
+    is_short = pa.types.is_decimal(type.arrow)
+    return pc.coalesce(decimals, decimals_of(texts, type.arrow) if is_short else long_decimals(texts, *type.arguments))
 
 
 def _text(items: Values, type: Type) -> Converted:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
 from sparkwire.json import readers, values
-from sparkwire.json.conversions import Converted, convert, fit
+from sparkwire.json.conversions import Converted, convert, fit_type
 from sparkwire.json.grammar import ABSENT, NULL, OBJECT
 from sparkwire.json.images import Images
 from sparkwire.json.scan import Paths, tree_of
@@ -63,7 +63,7 @@ class Added(NamedTuple):
 Unavailable = Callable[[Values, Type], Bools]
 
 
-_OTHER_THAN_TEXT: Final = {"binary", "binary_latin1", "json", "json_latin1", "enum", "set", "boolean"}
+_OTHER_THAN_TEXT: Final = {"binary", "binary_latin1", "json", "text_latin1", "enum", "set", "boolean", "decimal"}
 """types of MySQL whose text in a message is another than the value's"""
 
 
@@ -162,7 +162,7 @@ def _same_on_the_wire(declared: Type, requested: Type) -> bool:
 
 def _typed(wire: Wire, declared: Type, requested: Type) -> tuple[pa.Array, Bools, Bools]:
     """The converted column, the unavailable values, and the rejected values."""
-    column = fit(convert(wire.raw.column, declared).column, requested.arrow)
+    column = fit_type(convert(wire.raw.column, declared).column, requested)
     if wire.unavailable.any():
         column = column.take(primitive(np.arange(len(column)), ~wire.unavailable))
     return column, wire.unavailable, wire.present & ~wire.unavailable & ~bools_of(column.is_valid())

@@ -124,7 +124,7 @@ class Type(NamedTuple):
             return text_type(self)
         if self.logical in _LOGICAL:
             return _LOGICAL[self.logical][1]
-        if self.logical == "Decimal" or self.kind == "number":
+        if is_decimal(self):
             precision, scale = self.arguments
             digits = precision - min(scale, 0)
             return pa.decimal128(digits, max(scale, 0)) if digits <= DIGITS else pa.string()
@@ -165,6 +165,11 @@ class Type(NamedTuple):
         return f"{self.kind}<{','.join(map(str, self.inner))}>" if self.inner else self.kind
 
 
+def is_decimal(type: Type) -> bool:
+    """Whether the values are decimals of one precision and scale."""
+    return type.logical in ("Decimal", "decimal") or type.kind == "number"
+
+
 _TEXT_TYPES: Final = {
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -176,7 +181,8 @@ _TEXT_TYPES: Final = {
     "boolean": pa.bool_(),
     "string": pa.string(),
     "json": pa.string(),
-    "json_latin1": pa.string(),
+    "json_text": pa.string(),
+    "text_latin1": pa.string(),
     "binary": pa.binary(),
     "binary_latin1": pa.binary(),
     "date": pa.date32(),

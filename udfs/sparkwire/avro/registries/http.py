@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import copy
 import json
 import math
 import re
@@ -112,6 +114,7 @@ class HttpSchemas(SchemaSource):
         self._contexts = sorted({context_of(subject) for subject in subjects}) or [DEFAULT_CONTEXT]
         self._unknown: dict[tuple[str, Hashable], float] = {}
         """the time at which the registry did not know an id of a context"""
+        self._doubtful_ids = False
         try:
             with needing_the_extra("Registry.http"):
                 _session(self._server)
@@ -121,6 +124,13 @@ class HttpSchemas(SchemaSource):
 
     def __repr__(self) -> str:
         return f"Registry.http({self._server.title!r})"
+
+    def of_doubtful_ids(self) -> HttpSchemas:
+        if self._server.of_apicurio() is None:
+            return self
+        other = copy.copy(self)
+        other._doubtful_ids = True
+        return other
 
     def ids(self) -> Sequence[Hashable] | None:
         if not self._subjects:
@@ -150,7 +160,23 @@ class HttpSchemas(SchemaSource):
             check_contexts(key, [version for version, _ in some], "subjects of {} alone")
             if some:
                 registered_schemas[key] = some[-1][1]
+                if self._doubtful_ids and isinstance(key, int):
+                    self._check_space(key, some[-1][1].text)
         return registered_schemas
+
+    def _check_space(self, key: Hashable, text: str) -> None:
+        """Raise RegistryError if the number of a contentId is also the globalId of another schema."""
+        place = DEFAULT_CONTEXT, f"{GLOBAL_ID}{key}"
+        if place not in self._session.checked:
+            with self._explaining(f"the schema with the globalId {key}"):
+                other = self._with_global_id(str(key), {})
+            if other is not None and not _same_json(other.schema_str, text):
+                raise RegistryError(
+                    f"schema {key} is one schema as a contentId and another one as a globalId, in the registry at "
+                    f"{self._server.title}: pass wire_format='apicurio_content_id' or 'apicurio_global_id'. The messages do not "
+                    "say which of the two they have"
+                )
+            self._session.checked.add(place)
 
     def _known(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
         """The schema with an id in a context."""
@@ -167,13 +193,13 @@ class HttpSchemas(SchemaSource):
     def _fetch(self, context: str, key: Hashable) -> Any:
         with self._explaining(f"schema {key}"):
             if isinstance(key, str) and key.startswith(GLOBAL_ID):
-                return self._with_global_id(key.removeprefix(GLOBAL_ID))
+                return self._with_global_id(key.removeprefix(GLOBAL_ID), {"dereference": "true"})
             if not isinstance(key, int):
                 return self._with_retries(lambda client: client.get_schema_by_guid(key))
             qualified = () if context == DEFAULT_CONTEXT else (in_context("", context),)
             return self._with_retries(lambda client: client.get_schema(key, *qualified))
 
-    def _with_global_id(self, number: str) -> Any:
+    def _with_global_id(self, number: str, parameters: Mapping[str, str]) -> Any:
         """The schema with a globalId, from Apicurio's API, because Confluent's API has only contentIds. None from other
         registries.
         """
@@ -183,7 +209,7 @@ class HttpSchemas(SchemaSource):
         if apicurio is None:
             return None
         text = self._with_retries(
-            lambda client: client._rest_client.get(f"ids/globalIds/{number}", {"dereference": "true"}),
+            lambda client: client._rest_client.get(f"ids/globalIds/{number}", dict(parameters)),
             *_NO_ARTIFACT,
             server=apicurio,
         )
@@ -246,6 +272,8 @@ class _Session(NamedTuple):
     known: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
     """schemas by context and id"""
     versions: dict[Place, SubjectVersion]
+    checked: set[tuple[str, Hashable]]
+    """numbers that are not a contentId and a globalId of different schemas"""
 
 
 _SESSIONS: Final[dict[str, _Session]] = {}
@@ -254,13 +282,19 @@ _SESSIONS: Final[dict[str, _Session]] = {}
 def _session(server: _Server) -> _Session:
     key = repr(tuple(server))  # settings may be of any type
     if key not in _SESSIONS:
-        _SESSIONS[key] = _Session(server.client(), {}, {})
+        _SESSIONS[key] = _Session(server.client(), {}, {}, set())
     return _SESSIONS[key]
 
 
 def _version(schema: Any, subject: str, number: int) -> SubjectVersion:
     named = tuple((one.name, (one.subject, one.version)) for one in schema.references or ())
     return SubjectVersion(subject, number, -1, None, schema.schema_type or AVRO, schema.schema_str, named)
+
+
+def _same_json(one: str, other: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(json.loads(one) == json.loads(other))
+    return one == other
 
 
 def _is_temporary(error: Exception) -> bool:

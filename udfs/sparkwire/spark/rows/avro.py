@@ -55,8 +55,9 @@ class PandasTypedCall(TypedCall):
 def register_function(spark: SparkSession, name: str, schema: Any, reader_schema: Any = None) -> None:
     """Register the SQL function ``name(value BINARY)`` in this session. It decodes one Avro datum to typed columns.
 
-    The function returns a STRUCT for a record. A field whose value cannot be read is NULL, and so is a corrupt datum;
-    ``avro_error`` returns the reason.
+    The function returns a STRUCT for a record. A field whose value cannot be read is NULL, and so is a corrupt datum. A second
+    function, ``name_error(value BINARY)``, returns the reason: a code of ``avro_error``, and the fields whose value does not fit
+    ``reader_schema``, such as ``BAD_FIELD: total, lines[].price``. It returns NULL for data without an error.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
         the writer's schema of the data
     reader_schema
         the schema of the result, ``schema`` by default. Avro's schema resolution applies, with its defaults, promotions and
-        aliases. It converts a decimal, date, time or timestamp exactly from the writer's unit and scale, or returns NULL.
+        aliases. It converts a decimal, date, time or timestamp exactly from the writer's unit and scale. If it cannot, the value
+        is NULL, and ``name_error`` names its field.
 
     Raises
     ------
@@ -74,13 +76,17 @@ def register_function(spark: SparkSession, name: str, schema: Any, reader_schema
     Examples
     --------
     >>> sparkwire.avro.register_function(spark, "order_of", schema)
-    >>> spark.sql("SELECT order_of(dbus_value(event)).total FROM events")
+    >>> spark.sql("SELECT order_of(dbus_value(event)).total, order_of_error(dbus_value(event)) FROM events")
     """
-    spark.udf.register(name, _typed_udf(name, schema, reader_schema, spark))
+    spark.udf.register(name, _typed_udf(name, typed(schema, reader_schema), spark))
+    error = f"{name}_error"
+    spark.udf.register(error, _typed_udf(error, typed(schema, reader_schema, reasons=True), spark))
 
 
 def decode(column: Column | str, schema: Any, reader_schema: Any = None) -> Column:
     """Decode Avro data to typed columns in DataFrame code. The result equals that of a function from ``register_function``.
+
+    A value that cannot be read is NULL, and ``decode_error`` returns the reason.
 
     Parameters
     ----------
@@ -98,12 +104,38 @@ def decode(column: Column | str, schema: Any, reader_schema: Any = None) -> Colu
     --------
     >>> events.select(sparkwire.avro.decode(W.dbus_value("event"), schema).alias("order"))
     """
-    decoded: Column = _typed_udf("decode", schema, reader_schema)(column)
+    decoded: Column = _typed_udf("decode", typed(schema, reader_schema))(column)
     return decoded
 
 
-def _typed_udf(name: str, schema: Any, reader_schema: Any, spark: SparkSession | None = None) -> Any:
-    decoder = typed(schema, reader_schema)
+def decode_error(column: Column | str, schema: Any, reader_schema: Any = None) -> Column:
+    """Return why ``decode`` gives NULL for a datum or for values in it.
+
+    Parameters
+    ----------
+    column, schema, reader_schema
+        as for ``decode``
+
+    Returns
+    -------
+    Column
+        a STRING: a code of ``avro_error``, and the fields whose value does not fit ``reader_schema``, such as
+        ``BAD_FIELD: total, lines[].price``. NULL for data without an error
+
+    Raises
+    ------
+    ValueError
+        as ``register_function``.
+
+    Examples
+    --------
+    >>> events.where(sparkwire.avro.decode_error("value", schema, reader_schema).isNotNull())
+    """
+    reasons: Column = _typed_udf("decode_error", typed(schema, reader_schema, reasons=True))(column)
+    return reasons
+
+
+def _typed_udf(name: str, decoder: Typed, spark: SparkSession | None = None) -> Any:
     returns = from_arrow_type(decoder.type)
     if best_interface(spark) == "arrow":
         return F.arrow_udf(TypedCall(name, decoder), returns)
@@ -250,7 +282,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
 
     def take(columns: Arrays) -> Taken:
         messages = payloads(columns)
-        chosen_rows = pa.array(read.schemas.chosen(messages.ids) >= 0)
+        chosen_rows = pa.array(read.own(messages))
         fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in messages)))
         return chosen_rows, [*fields, errors]
 
@@ -318,7 +350,7 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     """The events of one source."""
 
     def take(columns: Arrays) -> Taken:
-        chosen_rows = pa.array(read.schemas.chosen(of_events(columns[0]).ids) >= 0)
+        chosen_rows = pa.array(read.own(of_events(columns[0])))
         chosen = columns[0].filter(chosen_rows)
         fields, errors = read.rows(of_events(chosen))
         return chosen_rows, [*_described(chosen), *fields, errors]

@@ -75,6 +75,8 @@ class PayloadColumn(NamedTuple):
                     "wire_format='databus'"
                 )
             )
+        if wire == "apicurio" and headers is None and by is None:
+            registry = registry.of_doubtful_ids()
         return cls(df, column, registry, by, wire, headers)
 
     @property
