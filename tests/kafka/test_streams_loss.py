@@ -248,6 +248,16 @@ def test_symbolic_links_to_directories_above(tmp_path: Path) -> None:
     assert values(log_rows(tmp_path / "broker")) == ["0"]
 
 
+@pytest.mark.parametrize("path", ["", "*"])
+def test_a_partition_keeps_its_name_beside_a_link(path: str, tmp_path: Path) -> None:
+    """The link is first by its name."""
+    segment(tmp_path / "orders-1", 0, entries(0, 3))
+    (tmp_path / "l1").symlink_to(tmp_path / "orders-1")
+    (tmp_path / "z").symlink_to(tmp_path / "orders-1")
+    rows = log_rows(tmp_path / path)
+    assert [(row["topic"], row["partition"], row["offset"]) for row in rows] == [("orders", 1, k) for k in range(3)]
+
+
 # -- databus
 
 

@@ -295,7 +295,8 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
         resolved = place._replace(path=decoded) if _exists(place, decoded) else place
     folders: dict[str, tuple[int, int]] = {}
     if is_glob(resolved.path) and not _exists(resolved, resolved.path):
-        files = [file for path in sorted(_matches(place)) for file in _below(place, path, needed, folders)]
+        paths = _each_once(place, list(_matches(place)))
+        files = [file for path in paths for file in _below(place, path, needed, folders)]
         if not files:
             raise FileNotFoundError(
                 printable(f"path {place.shown} matches no file: check the glob, it takes *, ?, [ab] and {{a,b}}")
@@ -303,6 +304,18 @@ def listed_at(place: PathParts, needed: Needed = _is_user_file) -> Listing:
         return Listing(files, False, folders)
     files = list(_below(resolved, resolved.path, needed, folders))
     return Listing(files, len(files) == 1 and files[0].path == resolved.path, folders)
+
+
+def _each_once(place: PathParts, paths: list[str]) -> list[str]:
+    """The paths in order; a local directory counts once, under its own name if a link to it is another one."""
+    if place.root:
+        return sorted(paths)
+    by_directory: dict[object, str] = {}
+    for path in sorted(paths, key=lambda path: (Path(path).is_symlink(), path)):
+        info = _status(path)
+        is_directory = info is not None and stat.S_ISDIR(info.st_mode)
+        by_directory.setdefault((info.st_dev, info.st_ino) if info is not None and is_directory else path, path)
+    return sorted(by_directory.values())
 
 
 def is_special(path: str) -> bool:
@@ -398,7 +411,7 @@ def _folder_state(path: str) -> tuple[int, int]:
 
 
 def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list[tuple[str, os.stat_result | None]]:
-    """All files below a local directory. Follows symbolic links, and reads each directory once."""
+    """All files below a local directory. Follows symbolic links, and reads each directory once, under its own name."""
 
     def fail(error: OSError) -> None:
         name = str(error.filename)
@@ -408,18 +421,21 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
 
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
-    for folder, below, names in os.walk(top, followlinks=True, onerror=fail):
-        info = _status(folder)
-        if info is None or (info.st_dev, info.st_ino) in seen:
-            below.clear()
-            continue
-        seen.add((info.st_dev, info.st_ino))
-        below.sort()
-        inside = folder.rstrip("/")
-        folders.update(
-            {f"{inside}/{name}": _folder_state(f"{inside}/{name}") for name in below}
-        )  # before they are read
-        paths += [f"{inside}/{name}" for name in names]
+    tops = [top]
+    for one in tops:  # the links in a tree follow after the tree
+        for folder, below, names in os.walk(one, onerror=fail):
+            info = _status(folder)
+            if info is None or (info.st_dev, info.st_ino) in seen:
+                below.clear()
+                continue
+            seen.add((info.st_dev, info.st_ino))
+            below.sort()
+            inside = folder.rstrip("/")
+            folders.update(
+                {f"{inside}/{name}": _folder_state(f"{inside}/{name}") for name in below}
+            )  # before they are read
+            paths += [f"{inside}/{name}" for name in names]
+            tops += [f"{inside}/{name}" for name in below if Path(inside, name).is_symlink()]
     return [(path, _status(path)) for path in paths]
 
 
