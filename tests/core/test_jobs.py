@@ -284,6 +284,22 @@ def test_a_note_of_another_user_ends_no_job(tmp_path: Path, monkeypatch: pytest.
     assert not list(directory.iterdir())
 
 
+def test_a_note_follows_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In a temporary directory, another user may put a link where the notes go."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended_jobs.note_end("job")
+    [directory] = tmp_path.iterdir()
+    victim = tmp_path / "victim"
+    directory.rename(victim)
+    directory.symlink_to(victim)
+    ended_jobs.forget("job")
+    ended_jobs.note_end("other")
+    assert [file.name for file in victim.iterdir()] == ["job"]
+    assert f"the end of job other is known to process {os.getpid()} only" in caplog.text
+
+
 def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
     """This machine cannot check whether its process has ended."""
     folder = Folder(str(tmp_path))

@@ -24,6 +24,8 @@ def note_end(job: str) -> None:
     _IN_THIS_PROCESS.add(job)
     try:
         _directory().mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(_directory()):
+            raise PermissionError(f"other users can write to {_directory()}")
         (_directory() / job).touch()
     except OSError as error:
         _log.warning("the end of job %s is known to process %d only: %r", printable(job), os.getpid(), error)
@@ -43,7 +45,8 @@ def forget(job: str) -> None:
     """Delete the note: the job has no files any more."""
     _IN_THIS_PROCESS.discard(job)
     with suppress(OSError):
-        (_directory() / job).unlink(missing_ok=True)
+        if not _directory().is_symlink():
+            (_directory() / job).unlink(missing_ok=True)
 
 
 def _directory() -> Path:
