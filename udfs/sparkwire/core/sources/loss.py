@@ -18,5 +18,8 @@ def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
     """Raise DataLossError, or write a warning to the log if ``fails`` is false."""
     sentence = f"data loss in {name}: the query continues at {resume_at}, but {lost}"
     if fails:
-        raise DataLossError(f"{sentence}. Set failOnDataLoss=false to continue with the remaining data") from None
+        raise DataLossError(
+            f"{sentence}. Set failOnDataLoss=false to continue with the remaining data. For a topic that was created again, use "
+            "a new checkpoint, and for sparkwire.changes a greater epoch, too"
+        ) from None
     _log.warning("%s; failOnDataLoss is false: it continues with the remaining data", printable(sentence))
