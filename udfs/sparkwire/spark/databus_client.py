@@ -13,11 +13,18 @@ from pyspark.sql.window import Window
 
 from sparkwire.base.printable import printable
 from sparkwire.databus.client.consumer import Consumer, check_callbacks
-from sparkwire.databus.client.page import Source
-from sparkwire.databus.client.rows import SCHEMA
-from sparkwire.databus.client.run import sources_of
-from sparkwire.databus.client.settings import THRESHOLD, Settings
-from sparkwire.databus.client.task import KEYS, REPORT, Consumption, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.events import Source
+from sparkwire.databus.client.run import (
+    KEYS,
+    REPORT,
+    SCHEMA,
+    Consumption,
+    callback_rows,
+    consume_streams,
+    source_ids,
+    sources_of,
+)
+from sparkwire.databus.client.state import THRESHOLD, Settings
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.functions.udf import best_interface, udf
 

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkwire.spark.functions.discovery import explained
+
 if TYPE_CHECKING:
     from typing import Unpack
 
@@ -108,7 +110,8 @@ def write(
     if mode == "errorifexists":
         writer = writer.option("ifExists", "error")
     _activate(df.sparkSession)
-    writer.mode("overwrite" if mode == "overwrite" else "append").save(path)
+    with explained():
+        writer.mode("overwrite" if mode == "overwrite" else "append").save(path)
 
 
 def _text(value: object) -> str:

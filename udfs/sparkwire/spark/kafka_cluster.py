@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from sparkwire.base.printable import printable
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
+from sparkwire.spark.functions.discovery import explained
 from sparkwire.spark.functions.udf import best_interface, udf
 
 if TYPE_CHECKING:
@@ -320,7 +321,8 @@ class Cluster:
 
     def _load(self, path: str, **options: str) -> DataFrame | None:
         try:
-            return self._spark.read.format("kafka_log").options(replicas="all", **options).load(path)
+            with explained():
+                return self._spark.read.format("kafka_log").options(replicas="all", **options).load(path)
         except PySparkException as error:
             if any(text in str(error) for text in _NOTHING):
                 return None

@@ -63,15 +63,16 @@ def register(spark: SparkSession, interface: Interface | None = None) -> None:
 def _choose_workers_python(spark: SparkSession) -> None:
     """Make the workers of a local master run a Python that has sparkwire, or warn if only the user can do it.
 
-    In a classic session, the workers run this interpreter, unless the user has configured another one.
+    In a classic session, the workers run this interpreter, unless the user has configured another one. The workers of a Connect
+    server run what its own environment names.
     """
-    if not _is_local(spark):
+    if not (isinstance(spark, SparkSession) and _is_local(spark)):
         return
     named = os.environ.get("PYSPARK_PYTHON") or spark.conf.get("spark.pyspark.python", None)
-    if named is None and isinstance(spark, SparkSession):
+    if named is None:
         spark.sparkContext.pythonExec = sys.executable
         return
-    python = shutil.which(named or "python3")
+    python = shutil.which(named)
     if python is not None and Path(python).parent == Path(sys.executable).parent:
         return
     if (
