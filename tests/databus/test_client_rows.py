@@ -11,13 +11,11 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.databus.client.buffer import split
-from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
-from sparkwire.databus.client.data_event import DataEvent
+from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.page import pages
-from sparkwire.databus.client.result import Result
-from sparkwire.databus.client.settings import Settings
-from sparkwire.databus.client.task import REPORT, Consumption, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.events import DataEvent, pages
+from sparkwire.databus.client.run import REPORT, Consumption, callback_rows, consume_streams, source_ids
+from sparkwire.databus.client.state import Settings
 from sparkwire.errors import ConsumerFailedError, CorruptEventError
 from tests.support.arrow import with_column
 from tests.support.client_streams import checkpoint_json, end, event, random_stream, regress, window
@@ -68,7 +66,7 @@ def shown(rows: Iterator[pa.RecordBatch]) -> list[Row]:
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_are_the_callbacks_of_a_consumer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
-    monkeypatch.setattr("sparkwire.databus.client.page.ROWS", random.choice((1, 2, 7, 1 << 14)))
+    monkeypatch.setattr("sparkwire.databus.client.events.ROWS", random.choice((1, 2, 7, 1 << 14)))
     events = split(b"".join(random_stream(random, random.randrange(0, 40)))).events
     threshold = random.choice((70, 200, 500, 1 << 30))
     nulls = pa.nulls(len(events), pa.int32())

@@ -125,7 +125,7 @@ def test_streams_of_another_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"stream": "a"}])
-def test_an_overwrite_without_rows(options: dict[str, str], tmp_path: Path) -> None:
+def test_an_overwrite_without_rows(options: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path, windows(1, 2), **options)
     write(tmp_path, [], True, **options)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

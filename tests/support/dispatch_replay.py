@@ -20,15 +20,11 @@ from typing import Any, Final
 from sparkwire.base.error_codes import BAD_MAGIC, OK, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, ReadResponse, split
 from sparkwire.databus.client.checkpoint import Checkpoint
-from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration
-from sparkwire.databus.client.data_event import DataEvent
+from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result, Scn
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.page import Page, Source, pages
-from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.events import DataEvent, Page, Source, pages
 from sparkwire.databus.client.run import schemas_of, sources_of
-from sparkwire.databus.client.scn import Scn
-from sparkwire.databus.client.settings import Settings
-from sparkwire.databus.client.state import Status
+from sparkwire.databus.client.state import Settings, Status
 from sparkwire.errors import DispatcherRetriesExhaustedError, PullerRetriesExhaustedError, ScnNotFoundError
 from tests.support import DATA as DATA_FOLDER
 from tests.support.java_avro import record_text

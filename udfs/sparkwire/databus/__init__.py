@@ -43,13 +43,10 @@ from sparkwire.base.lazy import lazy_names
 
 if TYPE_CHECKING:
     from sparkwire.databus.client.checkpoint import Checkpoint
-    from sparkwire.databus.client.consumer import Consumer, Registration
-    from sparkwire.databus.client.data_event import DataEvent
-    from sparkwire.databus.client.page import Source
-    from sparkwire.databus.client.result import Result
+    from sparkwire.databus.client.consumer import Consumer, Registration, Result, Scn
+    from sparkwire.databus.client.events import DataEvent, Source
     from sparkwire.databus.client.run import Outcome, dispatch
-    from sparkwire.databus.client.scn import Scn
-    from sparkwire.databus.client.settings import Settings
+    from sparkwire.databus.client.state import Settings
     from sparkwire.spark.databus_client import callbacks, consume
     from sparkwire.spark.rows.avro import rows_by_source
 
@@ -74,13 +71,13 @@ __getattr__, __dir__ = lazy_names(
     {
         "Checkpoint": "sparkwire.databus.client.checkpoint",
         "Consumer": "sparkwire.databus.client.consumer",
-        "DataEvent": "sparkwire.databus.client.data_event",
+        "DataEvent": "sparkwire.databus.client.events",
         "Outcome": "sparkwire.databus.client.run",
         "Registration": "sparkwire.databus.client.consumer",
-        "Result": "sparkwire.databus.client.result",
-        "Scn": "sparkwire.databus.client.scn",
-        "Settings": "sparkwire.databus.client.settings",
-        "Source": "sparkwire.databus.client.page",
+        "Result": "sparkwire.databus.client.consumer",
+        "Scn": "sparkwire.databus.client.consumer",
+        "Settings": "sparkwire.databus.client.state",
+        "Source": "sparkwire.databus.client.events",
         "callbacks": "sparkwire.spark.databus_client",
         "consume": "sparkwire.spark.databus_client",
         "dispatch": "sparkwire.databus.client.run",

@@ -9,10 +9,8 @@ from contextlib import ExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from sparkwire.base.printable import printable
-from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, check_callbacks, overrides
-from sparkwire.databus.client.data_event import DataEvent
-from sparkwire.databus.client.page import Page
-from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result, check_callbacks, overrides
+from sparkwire.databus.client.events import DataEvent, Page
 
 _log = logging.getLogger("sparkwire.databus.client")
 

@@ -1,4 +1,4 @@
-"""The base class of consumers, and their registration."""
+"""What a user writes: consumers with their callbacks, the results that these return, and registrations of consumers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,41 @@ import difflib
 import inspect
 import re
 from collections.abc import Iterable, Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from sparkwire.base.printable import printable
-from sparkwire.databus.client.data_event import DataEvent
-from sparkwire.databus.client.result import Result
+from sparkwire.databus.client.events import DataEvent
+
+
+class Result(IntEnum):
+    """The result of a callback. If several consumers return results, the highest counts.
+
+    The first three differ only in `on_checkpoint`: the client stores the checkpoint unless a consumer returns SKIP_CHECKPOINT. An
+    error has the same effect there. In all other callbacks, the first three mean success; ERROR and ERROR_FATAL both cause a
+    rollback. A callback that raises, or returns anything that is not a `Result`, counts as ERROR.
+    """
+
+    SUCCESS = 0
+    CHECKPOINT = 100
+    SKIP_CHECKPOINT = 150
+    ERROR = 200
+    ERROR_FATAL = 300
+
+    @property
+    def is_success(self) -> bool:
+        return self < Result.ERROR
+
+
+class Scn(int):
+    """A system change number for callbacks: an int with the physical partition that it comes from."""
+
+    partition: int
+
+    def __new__(cls, sequence: int, partition: int = 0) -> Scn:
+        scn = super().__new__(cls, sequence)
+        scn.partition = partition
+        return scn
 
 
 class Consumer:

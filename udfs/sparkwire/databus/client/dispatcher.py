@@ -1,6 +1,6 @@
 """The dispatcher: the state machine that turns events into callbacks, as in Databus (`state.State` has the diagram).
 
-It differs from Databus on purpose in three points: the content of checkpoints (`progress`), the counting of retries
+It differs from Databus on purpose in three points: the content of checkpoints (`checkpoint.Progress`), the counting of retries
 (`state.Retries`), and the kind of an event. The kind follows from the full source id; Databus uses the lower 16 bits of V2's.
 
 The module is long because nobody could compare a state machine in pieces with the diagram.
@@ -9,24 +9,66 @@ The module is long because nobody could compare a state machine in pieces with t
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sparkwire.base.printable import printable
-from sparkwire.databus.client import page as kinds
+from sparkwire.databus.client import events as kinds
 from sparkwire.databus.client.callbacks import Callbacks, Failure
-from sparkwire.databus.client.checkpoint import Checkpoint
-from sparkwire.databus.client.consumer import Registration
-from sparkwire.databus.client.failures import UnreadableEventError, error_of
-from sparkwire.databus.client.kept import KeptPages
-from sparkwire.databus.client.page import Page, Run, Source
-from sparkwire.databus.client.progress import Progress, is_online
-from sparkwire.databus.client.report import Window, WindowReport
-from sparkwire.databus.client.result import Result
-from sparkwire.databus.client.scn import Scn
-from sparkwire.databus.client.settings import Settings
-from sparkwire.databus.client.state import Retries, State, Status
+from sparkwire.databus.client.checkpoint import Checkpoint, Progress, is_online
+from sparkwire.databus.client.consumer import Registration, Result, Scn
+from sparkwire.databus.client.events import Page, Run, Source, UnreadableEventError, error_of
+from sparkwire.databus.client.state import Retries, Settings, State, Status, Window, WindowReport
 from sparkwire.errors import DispatcherRetriesExhaustedError
+
+
+class KeptPages:
+    """Pages of events with two positions: the next event and the last checkpoint. It is Databus's buffer with its two iterators.
+
+    Numbers of events count from the first event. It releases a page when both positions are after it.
+    """
+
+    def __init__(self) -> None:
+        self._pages: list[Page] = []
+        self._firsts: list[int] = []  # the number of each page's first event
+        self._fed = 0
+        self.at = 0
+        """the number of the next event"""
+        self.saved: int | None = 0
+        """number of the event to which a rollback returns, None if that event is no longer available"""
+
+    def feed(self, page: Page) -> None:
+        self._pages.append(page)
+        self._firsts.append(self._fed)
+        self._fed += page.rows
+
+    @property
+    def has_next(self) -> bool:
+        return self.at < self._fed
+
+    def page(self) -> tuple[int, Page]:
+        """The page of the next event, and the number of the page's first event."""
+        done = bisect_right(self._firsts, self.at if self.saved is None else min(self.saved, self.at)) - 1
+        if done:
+            del self._pages[:done], self._firsts[:done]
+        k = bisect_right(self._firsts, self.at) - 1
+        return self._firsts[k], self._pages[k]
+
+    def save(self) -> None:
+        """Note that a checkpoint covers everything before the next event."""
+        self.saved = self.at
+
+    def remove(self) -> None:
+        """Release the events before the next event. A rollback to them is no longer possible."""
+        if self.saved != self.at:
+            self.saved = None
+
+    def clear(self) -> None:
+        self._pages.clear()
+        self._firsts.clear()
+        self._fed = self.at
+
 
 _log = logging.getLogger("sparkwire.databus.client")
 

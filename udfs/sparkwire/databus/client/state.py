@@ -1,4 +1,4 @@
-"""The dispatcher's states, its status and its retries, with Databus's names."""
+"""The state of a dispatcher, with Databus's names: its settings, status and retries, and the report of completed windows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,23 @@ import math
 import time
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
+
+from sparkwire.databus.client.checkpoint import Checkpoint
+
+BUFFER_SIZE: Final = 10 << 20  # size of the buffer of Databus's client [bytes]
+THRESHOLD: Final = BUFFER_SIZE * 75 // 100
+
+
+class Settings(NamedTuple):
+    """The settings of a dispatcher; the defaults are those of Databus."""
+
+    threshold: int = THRESHOLD
+    """size after the last checkpoint from which on a window gets a checkpoint in its middle [bytes]"""
+    max_retries: int = -1
+    """-1 for no limit; 0 for no retry; n allows n - 1 rollbacks (1 allows 1) between two completed windows"""
+    first_sleep: int = 0
+    """wait before the first retry [ms]; each later wait is 1.1 times as long, plus 1 ms"""
 
 
 class State(Enum):
@@ -102,3 +118,57 @@ class Retries:
 def _longer(sleep: int) -> int:
     """The next wait after this one [ms]."""
     return min(_MAX_SLEEP, int(1.1 * sleep) + 1)
+
+
+class Window(NamedTuple):
+    """A completed window, for the report."""
+
+    scn: int
+    events: int
+    """number of data events"""
+    rollbacks: int
+    """number of rollbacks since the previous window, after failures and SCN regresses"""
+    retries: int
+    """number of those rollbacks after failures"""
+    seconds: float
+    """time since the previous window"""
+    checkpoint: Checkpoint | None
+    """None if a consumer declined it, or it could not be stored"""
+
+
+class WindowReport:
+    """Counts events, rollbacks and retries between two completed windows."""
+
+    def __init__(self) -> None:
+        self.windows: list[Window] = []
+        """completed windows, which the caller removes"""
+        self.delivered = 0
+        """number of data events of the window in progress"""
+        self._covered = 0  # number of them before the last checkpoint
+        self._rollbacks = self._retries = 0
+        self._since = time.perf_counter()
+
+    def completed(self, scn: int, checkpoint: Checkpoint | None) -> None:
+        """Note the end of a window, or an empty window."""
+        now = time.perf_counter()
+        window = Window(scn, self.delivered, self._rollbacks, self._retries, now - self._since, checkpoint)
+        self.windows.append(window)
+        self._since = now
+        self.delivered = self._rollbacks = self._retries = 0
+        if checkpoint is not None:
+            self._covered = 0
+
+    def accepted(self) -> None:
+        """Note a checkpoint in the middle of a window. A rollback does not go back further."""
+        self._covered = self.delivered
+
+    def rolled_back(self) -> None:
+        """Note a rollback after a failure."""
+        self.delivered = self._covered
+        self._rollbacks += 1
+        self._retries += 1
+
+    def regressed(self) -> None:
+        """Note an SCN regress."""
+        self.delivered = self._covered = 0
+        self._rollbacks += 1

@@ -1,7 +1,9 @@
-"""A sequence of events of one stream as columns, for the dispatcher and for the attributes of data events."""
+"""Events of one stream: as columns for the dispatcher, and as the objects that consumers get."""
 
 from __future__ import annotations
 
+import datetime
+import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from functools import cache, cached_property, partial
 from hashlib import md5
 from itertools import chain, islice
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from sparkwire.core.column import binary_of, spans_of
 from sparkwire.databus import layout
 from sparkwire.databus.functions import FORMAT
 from sparkwire.databus.scan import Events
+from sparkwire.errors import PullerRetriesExhaustedError, ScnNotFoundError
 
 Ints = npt.NDArray[Any]
 
@@ -248,4 +251,125 @@ def columns_of(events: pa.BinaryArray) -> EventColumns:
     fields = Events(events).header.fields
     return EventColumns(
         fields["sequence"], fields["src_id"], fields["physical_partition_id"], fields["timestamp_nanos"]
+    )
+
+
+class EventAttribute:
+    """An attribute of a data event, which reads a column of the event's page."""
+
+    def __init__(self, field: str, doc: str) -> None:
+        self.field = field
+        self.__doc__ = doc
+
+    def __get__(self, event: DataEvent | None, owner: type | None = None) -> Any:
+        return self if event is None else event._page.values(self.field)[event._row]
+
+
+class DataEvent:
+    """A change. Its attributes have the names and values of the fields of the SQL function `dbus_event`."""
+
+    __slots__ = ("_page", "_row")
+
+    if TYPE_CHECKING:
+        version: int
+        byte_order: str
+        header_crc: int
+        value_crc: int
+        length: int
+        attributes: int
+        opcode: str | None
+        is_trace: bool
+        is_replicated: bool
+        key_type: str | None
+        is_end_of_period: bool
+        sequence: int
+        physical_partition_id: int
+        logical_partition_id: int
+        timestamp_nanos: int
+        timestamp: datetime.datetime
+        src_id: int
+        source_range: str
+        event_type: str
+        schema_id: bytes | None
+        schema_version: int | None
+        key: str | None
+        key_long: int | None
+        key_bytes: bytes | None
+        value: bytes | None
+        value_size: int | None
+        metadata: bytes | None
+        metadata_schema_id: bytes | None
+        metadata_schema_version: int | None
+        key_schema_id: bytes | None
+        key_schema_version: int | None
+        status: str
+        error: str | None
+        is_valid: bool
+
+    def __init__(self, page: Page, row: int) -> None:
+        self._page = page
+        self._row = row
+
+    def typed(self) -> Any:
+        """The payload as Python values, decoded by its schema; a record is a dict. None if it is missing or cannot be read.
+
+        Raises
+        ------
+        LookupError
+            if no source has the event's schema id. Pass the sources to ``consume`` or ``dispatch`` as ``sources``.
+        """
+        return self._page.typed(self._row)
+
+    def __bytes__(self) -> bytes:
+        """The serialized event."""
+        event: bytes = self._page.events[self._row].as_py()
+        return event
+
+    def __repr__(self) -> str:
+        key = self.key if self.key is not None else self.key_bytes
+        return f"DataEvent(scn={self.sequence}, src_id={self.src_id}, opcode={self.opcode}, key={key!r})"
+
+
+for _field in FORMAT.by_name["dbus_event"].return_type:
+    setattr(DataEvent, _field.name, EventAttribute(_field.name, FORMAT.by_name[f"dbus_{_field.name}"].doc))
+
+
+class UnreadableEventError(Exception):
+    """The payload of a control event cannot be read. Databus stops without a message."""
+
+
+_ERRORS: Final[dict[int, type[Exception]]] = {-5: ScnNotFoundError, -6: PullerRetriesExhaustedError}
+_ERROR: Final = frozenset(("error", "errorId"))
+_THROWABLE: Final = frozenset(("cause", "stackTrace", "message", "suppressed", "localizedMessage"))
+_FRAME: Final = frozenset(("className", "methodName", "fileName", "lineNumber", "nativeMethod"))
+
+
+def error_of(payload: bytes) -> Exception | None:
+    """The error of an error event, with the message of its cause; None for an unknown id.
+
+    It is as strict as Databus, which accepts no unknown fields. So it cannot read a stack frame that Java 9 or later has written.
+
+    UnreadableEventError if the payload is not that of an error event.
+    """
+    try:
+        body = json.loads(payload)
+        throwable = body.get("error")
+        if not body.keys() <= _ERROR or not _is_throwable(throwable):
+            raise ValueError("fields that an error event does not have")
+        kind = _ERRORS.get(int(body.get("errorId", 0)))
+        if kind is None:
+            return None
+        return kind() if throwable is None else kind(throwable.get("message"))
+    except (AttributeError, ValueError, TypeError) as problem:
+        raise UnreadableEventError(f"an error event with an unreadable payload, {payload[:100]!r}") from problem
+
+
+def _is_throwable(throwable: Any) -> bool:
+    if throwable is None:
+        return True
+    frames = throwable.get("stackTrace") or []
+    return (
+        throwable.keys() <= _THROWABLE
+        and all(frame.keys() <= _FRAME for frame in frames)
+        and _is_throwable(throwable.get("cause"))
     )
