@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from sparkwire.changes.formats import decoder
+from sparkwire.changes.records import MessageRecords, ReadPlan
+from sparkwire.core.table_names import table_of
 from tests.support import system_messages as m
-from tests.support.cdc_golden import Record
+from tests.support.cdc_golden import Record, arrow
 from tests.support.decoded import changes_by_table, changes_of
 from tests.support.system_messages import ROW, envelope, numbered, record
 from tests.support.what_is_read import OPTIONS
@@ -51,6 +54,41 @@ def test_a_tombstone_of_another_table_without_topics() -> None:
     assert shown([without[0], without[2]])[1:] == [DELETED]
     flattened = record({"id": 5, "name": "of orders"})._replace(**nowhere)
     assert [row["_error_"] for row in rows([*without[:2], flattened])] == [None, "MISSING_FIELD"]
+
+
+def test_a_stream_without_topics_does_not_depend_on_its_batches() -> None:
+    """Nothing is known of all its messages. A tombstone may be of another table, whatever else is in its batch."""
+    dead, other = record(None, KEY), record(envelope("d", KEY, table="orders"), KEY)
+    named = record(None, m.with_schema(KEY, m.key_schema()))
+    flattened = record({"id": 5, "name": "ash"})
+    for neighbours in ([], [other], [record(envelope(), KEY)]):
+        found = in_stream([*neighbours, dead, named, flattened])[-3:]
+        assert [(row["_op_"], row["_error_"]) for row in found] == [
+            ("DELETE", "MISSING_FIELD"),
+            ("DELETE", None),
+            ("UPSERT", None),
+        ]
+
+
+def in_stream(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The rows of a stream with these columns: value, key, partition, offset."""
+    plan = ReadPlan(table_of(m.TABLE), m.COLUMNS, ("id",), has_given_keys=True)
+    batch = arrow(numbered(records))
+    given = MessageRecords(batch["value"], batch["key"], None, None, batch["partition"], batch["offset"])
+    return list(decoder("debezium", plan)(given).batch.to_pylist())
+
+
+@pytest.mark.parametrize(
+    "message", [{"id": 5, "level": "INFO", "message": "hi"}, {"id": 5, "event": "order.paid"}, {"id": 1, "name": "ash"}]
+)
+def test_an_object_in_a_topic_of_envelopes(message: Any) -> None:
+    found = rows([record(envelope(), KEY), record(message, KEY)])
+    assert [row["_error_"] for row in found] == [None, "MISSING_FIELD"]
+    for marked in (message | {"__op": "u"}, message | {"__deleted": "false"}, flat("shop.shopdb.customers.Value", KEY)):
+        assert [row["_error_"] for row in rows([record(envelope(), KEY), record(marked, KEY)])] == [None, None]
+    elsewhere = record(message, {"id": 5}, topic="shop.shopdb.orders")
+    assert len(rows([record(envelope(), KEY), record(envelope(table="orders"), topic=elsewhere.topic), elsewhere])) == 1
+    assert [row["_error_"] for row in rows([record(message, KEY)])] == [None]
 
 
 def test_topics_of_two_schemas() -> None:

@@ -60,6 +60,7 @@ def _decoder(
         placeholder=UNAVAILABLE,
         absent_nulls=nulls == "absent",
         topics=known.topics,
+        enveloped=known.enveloped,
         only_table=known.only_table,
         has_given_keys=keys is not None,
     )

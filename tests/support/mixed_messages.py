@@ -102,7 +102,7 @@ KINDS = [
     Kind("cloud event", lambda k, random: record(m.cloud_event(envelope(after=row(k, random))), key(k)), "row"),
     Kind("flattened", lambda k, random: record(row(k, random) | {"__op": "c", "__deleted": "false"}, key(k)), "row"),
     Kind("flattened, deleted", lambda k, random: record(row(k, random) | {"__deleted": "true"}, key(k)), "row"),
-    Kind("flattened, like a notice", lambda k, random: record({"id": k, "status": "BEGIN"}, key(k)), "row"),
+    Kind("an object like a notice", lambda k, random: record({"id": k, "status": "BEGIN"}, key(k)), "error"),
     Kind("null key columns", lambda k, random: record(envelope(after=row(k, random) | {"id": None})), "error"),
     Kind("unknown operation", lambda k, random: record(envelope("z", after=row(k, random)), key(k)), "error"),
     Kind("no column of the table", lambda k, random: record({"colour": "red"}, b"7"), "error"),

@@ -87,7 +87,7 @@ def read_debezium(
     own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
     notices = np.isin(scan.operations, (MESSAGE, DDL, HEARTBEAT, TRANSACTION)) & ~wrong
     odd = (scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)) & ~wrong
-    odd |= _flat_envelopes(scan, types) & ~wrong
+    odd |= (_flat_envelopes(scan, types) | _flat_objects(messages, records, plan) & (own | unknown)) & ~wrong
     rows = np.flatnonzero((own | unknown | wrong | odd) & ~(notices & ~odd) & ~(dead & ~has_key))
     taken, is_dead = primitive(rows), dead[rows]
     operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
@@ -209,6 +209,19 @@ def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:
     return found
 
 
+def _flat_objects(messages: MessageSide, records: MessageRecords, plan: ReadPlan) -> Bools:
+    """Objects in a topic of envelopes that have no envelope, and nothing that shows a row: no added member, no named schema."""
+    scan = messages.scan
+    if not plan.enveloped:
+        return np.zeros(scan.source.rows, np.bool_)
+    flat = scan.flattened & ~scan.has_added_members & scan.documents.intact
+    flat &= ~bools_of(messages.declared.names.is_valid())
+    if records.topics is None:
+        return flat
+    topics = pc.is_in(records.topics.cast(pa.string()).fill_null(""), pa.array(plan.enveloped, pa.string()))
+    return flat & bools_of(topics)
+
+
 def _has_key_of_table(notices: Bools, record_keys: RecordKeys | None, types: Mapping[str, Type]) -> Bools:
     """Which of these notices have a Kafka key whose members are all columns of the table. Then they may be rows of it."""
     found = np.zeros(len(notices), np.bool_)
@@ -228,25 +241,24 @@ def _owned(
     nameless = own & ~is_named & scan.documents.intact
     asked, unknown = np.flatnonzero(dead | nameless), np.zeros(len(dead), np.bool_)
     if len(asked):
-        has_others = bool((is_named & is_row & ~own & scan.documents.intact).any())
-        verdict = _verdicts(keys, records, plan, asked, has_others)
+        verdict = _verdicts(keys, records, plan, asked, dead)
         own[asked], unknown[asked] = verdict == OWN, (verdict != OWN) & (verdict != OTHER)
     return own, unknown
 
 
-def _verdicts(
-    keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, has_others: bool
-) -> np.ndarray:
+def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, dead: Bools) -> np.ndarray:
     """Whether messages that do not name their table are of it: OWN, OTHER, or another text if unknown.
 
-    ``has_others``: whether other messages name another table.
+    It depends on the message, and on what is known of the whole topic. Of a stream without topics nothing is known: its rows
+    are of the table, and nobody knows of which table a tombstone is.
     """
     verdicts = np.full(len(rows), OWN if plan.only_table else "", "<U5")
     if keys is not None:
         names = keys.declared.names.take(primitive(rows))
         verdicts = _judged(verdicts, names, plan.table)
     if records.topics is None:
-        return np.where(verdicts == "", (plan.topics or {}).get("", "" if has_others else OWN), verdicts)
+        of_all = np.where(dead[rows], "", OWN) if plan.topics is None else plan.topics.get("", "")
+        return np.where(verdicts == "", of_all, verdicts)
     topics = records.topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     known = plan.topics or {}
     encoded = topics.dictionary_encode()

@@ -42,7 +42,9 @@ class ReadPlan(NamedTuple):
     absent_nulls: bool = False
     """whether the system leaves out members that are NULL"""
     topics: Mapping[str, str] | None = None
-    """whose messages each topic has: OWN, OTHER or UNKNOWN; None for a stream"""
+    """whose messages each topic has, "" for records without topics: OWN, OTHER or UNKNOWN; None for a stream"""
+    enveloped: tuple[str, ...] = ()
+    """the topics with envelopes of Debezium, in which an object without an envelope is no row"""
     only_table: bool = False
     """whether the input has messages of this table alone"""
     epoch: int = 0

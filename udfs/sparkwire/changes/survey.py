@@ -38,6 +38,8 @@ _ALIKE: Final = {"BINARY", "JSON"}
 _TIMES: Final = {"TIMESTAMP", "TIMESTAMP_NTZ"}
 """types whose values look alike"""
 _TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS = "table", "columns", "keys", "topic", "advice", "nameless"
+_ENVELOPES: Final = "envelopes"
+_KINDS: Final = (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS, _ENVELOPES)
 
 
 class Survey(NamedTuple):
@@ -57,10 +59,12 @@ class Survey(NamedTuple):
     """what messages of other systems look like"""
     nameless: bool = False
     """whether there are rows that name no table"""
+    enveloped: tuple[str, ...] = ()
+    """the topics with envelopes of Debezium that name their table"""
 
     @classmethod
     def of(cls, facts: Iterable[str], format: str, table: Table | None) -> Survey:
-        seen: dict[str, list[Any]] = {name: [] for name in (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS)}
+        seen: dict[str, list[Any]] = {name: [] for name in _KINDS}
         for fact in sorted(facts):
             [(name, value)] = json.loads(fact).items()
             seen[name].append(value)
@@ -77,6 +81,7 @@ class Survey(NamedTuple):
             all(verdict == OWN for verdict in topics.values()),
             sorted(seen[_ADVICE]),
             bool(seen[_NAMELESS]),
+            tuple(seen[_ENVELOPES]),
         )
 
 
@@ -203,6 +208,7 @@ def survey_debezium(
         has_key = np.zeros(len(is_row), np.bool_) if keys is None else bools_of(keys.column.is_valid())
         dead = (~bools_of(messages.column.is_valid()) | scan.tombstones) & has_key
         facts += _topic_facts(records.topics, is_row | dead, own, named & ~dead)
+        facts += _envelope_facts(records.topics, is_row & named & scan.enveloped)
         facts += _debezium_facts(messages, keys, own & named, None)
         facts += _debezium_facts(messages, keys, own & ~named, records.topics)
     return facts + _advice_facts(messages.column, wrong, "debezium")
@@ -234,6 +240,13 @@ def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bool
     of_rows = None if topics is None else topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     for topic, kind in _distinct_pairs(of_rows, primitive(kinds), ""):
         yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
+
+
+def _envelope_facts(topics: pa.Array | None, envelopes: Bools) -> list[str]:
+    """The topics of these envelopes."""
+    rows = primitive(np.flatnonzero(envelopes))
+    names = [""] if topics is None else pc.unique(topics.take(rows).cast(pa.string()).fill_null("")).to_pylist()
+    return [_fact(_ENVELOPES, name) for name in names] if len(rows) else []
 
 
 def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Ints:

@@ -14,6 +14,7 @@ from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, U
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, bools_of, text_or_null, to_codes
 from sparkwire.debezium.layout import (
+    ADDED_NAMES,
     CASSANDRA,
     CLOUD,
     CLOUD_WRAPPED,
@@ -248,6 +249,12 @@ class Messages:
             ]
             odd[rows] = self.roots_at(rows).counts != np.sum(known, axis=0)
         return odd
+
+    @cached_property
+    def has_added_members(self) -> Bools:
+        """Messages with a member that ``ExtractNewRecordState`` adds."""
+        added: Bools = np.logical_or.reduce([self.slot(name).kinds != ABSENT for name in ADDED_NAMES])
+        return added
 
     @cached_property
     def about_schemas(self) -> Bools:

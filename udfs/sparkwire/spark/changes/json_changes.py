@@ -51,6 +51,7 @@ def reading(request: Request) -> Reading:
         request.placeholder,
         request.nulls == "absent",
         None if survey is None else survey.topics,
+        () if survey is None else survey.enveloped,
         survey is not None and survey.only_table,
         request.epoch if isinstance(request.epoch, int) else 0,
         bool(request.keys),
@@ -156,9 +157,8 @@ def _matches(name: str, table: Table) -> bool:
 
 
 def _survey(request: Request, sides: _Sides, roles: Mapping[str, str]) -> Survey:
-    """The survey of a batch. If the caller says it all, nothing is read."""
-    is_known = request.columns is not None and request.keys is not None
-    if is_known and (request.format != "debezium" or not {"topics", "keys"} & roles.keys()):
+    """The survey of a batch. If the caller says it all, nothing is read. Of Debezium, only all messages show what a topic has."""
+    if request.format != "debezium" and request.columns is not None and request.keys is not None:
         return Survey([], {}, None, {}, False, [])
     return Survey.of(_facts(request, sides, roles, request.source), request.format, request.source)
 
