@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder, statistics
+from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
 from sparkwire.errors import WriteConflictError
 
 NOTED = {"keys": ["id"], "deletes": "keep", "table": "shop.orders"}
@@ -87,25 +88,21 @@ def test_a_table_and_its_versions(tmp_path: Path) -> None:
     assert before.to_pyarrow_table().to_pylist() == ROWS.to_pylist()
 
 
-def test_statistics_of_a_file(tmp_path: Path) -> None:
-    table = pa.table(
-        {
-            "i": pa.array([3, None, -2], pa.int64()),
-            "n": pa.array([None] * 3, pa.int32()),
-            "a.b": ["x", "y", None],
-            "t": pa.array([1, 2, 3], pa.timestamp("us")),
-            "s": [{"i": 1}, None, {"i": 5}],
-        }
+@pytest.mark.parametrize("predicate", [("id", "=", 2), ("v", "=", "a"), ("b", "=", False), ("t", ">", 0)])
+def test_delta_rs_finds_rows_by_any_column(tmp_path: Path, predicate: Any) -> None:
+    """It would not if the log had bounds of some columns, and none of the others."""
+    path, types = tmp_path / "table", {"id": "integer", "v": "string", "b": "boolean", "t": "long"}
+    log = DeltaLog.create(str(path), schema(**types))
+    rows = ROWS.append_column("b", pa.array([True, False, False])).append_column(
+        "t", pa.array([1, None, 0], pa.int64())
     )
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
-    assert statistics(pq.read_metadata(tmp_path / "a.parquet")) == {
-        "numRecords": 3,
-        "minValues": {"i": -2},
-        "maxValues": {"i": 3},
-        "nullCount": {"i": 1, "n": 3, "a.b": 1, "t": 0},
-    }
-    pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
-    assert statistics(pq.read_metadata(tmp_path / "none.parquet"))["numRecords"] == 0
+    merge(log, rows, schema(**types))
+    column, operator, value = predicate
+    expected = [
+        row for row in rows.to_pylist() if row[column] is not None and (row[column] == value) == (operator == "=")
+    ]
+    found = DeltaTable(path).to_pyarrow_dataset().to_table(filter=pq.filters_to_expression([predicate]))
+    assert found.to_pylist() == expected != []
 
 
 STEPS: dict[str, Callable[[DeltaLog], object]] = {
@@ -180,6 +177,17 @@ def test_files_that_the_log_does_not_name_do_not_count(log: DeltaLog) -> None:
     for name in ("part-9.parquet", f"{Path(named[0]).parent}/part-9.parquet", "merge-0/_temporary/0/part-0.parquet"):
         Path(log.path, name).parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(ROWS, Path(log.path, name))
+    assert opened(log.path).files() == named
+
+
+def test_a_vacuum_deletes_what_killed_merges_left(log: DeltaLog) -> None:
+    """And the files of earlier versions."""
+    named = log.files()
+    left = Path(log.path, "merge-0", "_temporary", "0", "part-0.parquet")
+    left.parent.mkdir(parents=True)
+    pq.write_table(ROWS, left)
+    log.table.vacuum(retention_hours=0, enforce_retention_duration=False, full=True, dry_run=False)
+    assert sorted(Path(log.path).rglob("*.parquet")) == sorted(Path(log.path, name) for name in named)
     assert opened(log.path).files() == named
 
 
@@ -370,6 +378,15 @@ def test_local_times_need_a_feature_of_the_table(log: DeltaLog) -> None:
     assert DeltaTable(log.path).to_pyarrow_table().to_pylist() == rows.to_pylist()
 
 
+def test_a_property_of_a_table_with_features(log: DeltaLog) -> None:
+    """delta-rs adds a feature, and the table stays ours."""
+    log.allow_local_times()
+    log.note({**NOTED, "table": "other"})
+    log = merge(log)
+    log.check_writable()
+    assert len(log.files()) == 1
+
+
 def test_a_commit_whose_last_step_fails_is_a_commit(
     log: DeltaLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -419,3 +436,23 @@ def test_without_delta_rs_a_sentence_names_the_extra(tmp_path: Path, monkeypatch
     monkeypatch.setitem(sys.modules, "deltalake", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'sparkwire\[delta\]', or start the session with Delta"):
         DeltaLog.of(f"{tmp_path}/table")
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_a_full_disk(log: DeltaLog, size: int) -> None:
+    """The entry of the log does not fit. The commit fails, and a later one succeeds."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with new_folder(log.path) as folder:
+        Path(log.path, folder).mkdir()
+        pq.write_table(ROWS, Path(log.path, folder, "part-0.parquet"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        with pytest.raises(
+            OSError, match=r"delta-rs cannot commit to .*: File too large .* The table has not changed$"
+        ):
+            opened(log.path).commit(folder, SCHEMA)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    found = opened(log.path)
+    assert (found.version, found.files()) == (log.version, log.files())
+    assert merge(found).version == log.version + 1

@@ -36,8 +36,9 @@ NOTED: Final = "sparkwire.merge"
 """the property of a table of merge: its key, how it deletes, and the name of the table in the database, as JSON"""
 _FILES: Final = "sparkwire.files"
 """in the commit of a merge: the names of the files that the table has after it"""
-_READ: Final = {"deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint", "vacuumProtocolCheck"}
-"""features of tables whose Parquet files Spark reads as they are; of `deletionVectors` if no file has one"""
+_READ: Final = {"deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint", "vacuumProtocolCheck", "variantType"}
+"""features of tables whose Parquet files Spark reads as they are; of `deletionVectors` if no file has one. delta-rs itself adds
+`variantType` to some tables with features, if it stores a property"""
 _WRITTEN: Final = {
     "appendOnly",
     "changeDataFeed",
@@ -46,10 +47,12 @@ _WRITTEN: Final = {
     "invariants",
     "timestampNtz",
     "v2Checkpoint",
+    "variantType",
 }
 """features of tables to which delta-rs commits"""
 _NO_PATH: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
 """what delta-rs takes for other characters in a path"""
+_COLOUR: Final = re.compile(r"\x1b\[\d*m")
 _RESTORE: Final = "restore the table from a backup, or delete its directory and read the changes from their beginning"
 _log = logging.getLogger("sparkwire")
 
@@ -289,6 +292,8 @@ class DeltaLog(NamedTuple):
                     )
                 ) from error
             raise _rejected(self.path, error) from error
+        except OSError as error:
+            raise OSError(_rejected(self.path, error).args[0]) from error
 
 
 @contextmanager
@@ -322,6 +327,8 @@ def _opened(path: str) -> Any:
         return delta_rs().DeltaTable(path)
     except errors.TableNotFoundError:
         return None
+    except OSError as error:
+        raise OSError(printable(f"delta-rs cannot read {path}: {_first_line(error)}")) from error
     except errors.DeltaError as error:
         raise ValueError(
             printable(f"the log of the Delta table {path} cannot be read ({_first_line(error)}): {_RESTORE}")
@@ -350,35 +357,20 @@ def _rejected(path: str, error: Exception) -> ValueError:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    """The message without its backtrace: the first line, and the causes of the file system."""
+    first, *others = [line.strip() for line in _COLOUR.sub("", str(error)).strip().splitlines()] or [""]
+    return ": ".join([first, *(line.removeprefix("↳ ") for line in others if line.startswith("↳ "))])
 
 
-def _written(path: str, folder: str) -> list[tuple[str, int, dict[str, Any]]]:
-    """The names, sizes and statistics of the Parquet files in a folder."""
+def _written(path: str, folder: str) -> list[tuple[str, int, dict[str, int]]]:
+    """The names, sizes and statistics of the Parquet files in a folder.
+
+    The only statistic is the number of rows: with bounds of some columns, delta-rs finds no rows by a predicate on the others.
+    """
     storage = _storage(path)
     infos = storage.get_file_info(fs.FileSelector(folder, allow_not_found=True))
     files = [info for info in infos if info.type == fs.FileType.File and not info.base_name.startswith((".", "_"))]
     return [
-        (info.path, info.size, statistics(pq.read_metadata(info.path, filesystem=storage)))
+        (info.path, info.size, {"numRecords": pq.read_metadata(info.path, filesystem=storage).num_rows})
         for info in sorted(files, key=lambda info: str(info.path))
     ]
-
-
-def statistics(footer: Any) -> dict[str, Any]:
-    """What a log says of a Parquet file: the number of rows, and the least and greatest values of integer columns."""
-    least, greatest, nulls = {}, {}, {}
-    for at in range(footer.num_columns):
-        column = footer.schema.column(at)
-        if column.path != column.name:  # a part of a column
-            continue
-        found = [footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)]
-        if not found or any(one is None or not one.has_null_count for one in found):
-            continue
-        nulls[column.name] = sum(one.null_count for one in found)
-        bounded = [one for one in found if one.has_min_max]
-        is_integer = column.physical_type in ("INT32", "INT64") and column.logical_type.type in ("NONE", "INT")
-        # A row group without bounds has only NULLs, or the writer does not know them.
-        if is_integer and bounded and all(one.has_min_max or one.num_values == 0 for one in found):
-            least[column.name] = min(one.min for one in bounded)
-            greatest[column.name] = max(one.max for one in bounded)
-    return {"numRecords": footer.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}

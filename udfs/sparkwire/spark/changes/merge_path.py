@@ -156,12 +156,12 @@ class PathTarget:
         """The table, with its property and what its columns need. Creates it."""
         if self.log is None:
             self.log = DeltaLog.create(self.path, _without_local_times(self.schema).jsonValue())
-        if _has_local_times(self.schema):
-            self.log.allow_local_times()
         noted = {"keys": self.keys, "deletes": "keep" if self.keep else "remove", "table": self.table_name_after}
         if noted != self.noted:
             self.log.note(noted)
             self.noted = noted
+        if _has_local_times(self.schema):
+            self.log.allow_local_times()
         return self.log
 
 

@@ -1,0 +1,279 @@
+"""The two kinds of targets, without a JVM: names, properties, columns and statements."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import types as T
+
+from sparkwire.changes.delta_log import NOTED
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_names import TableName, has_delta, target_of
+from sparkwire.spark.changes.merge_path import check_storable
+from sparkwire.spark.changes.merge_table import TableTarget, features, types_in
+from sparkwire.spark.changes.merge_types import stored_schema, visible
+
+DELTA = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
+ICEBERG = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.defaultCatalog": "lake"}
+ORDER = T.StructType().add("epoch", "integer").add("partition", "integer").add("offset", "long")
+
+
+class Rows(list[Any]):
+    """The rows that a statement returns."""
+
+    def collect(self) -> list[Any]:
+        return self
+
+
+class Session:
+    """What a target asks of a session: settings, and tables by their names in SQL. It notes other statements."""
+
+    def __init__(self, conf: dict[str, str], **tables: tuple[T.StructType, dict[str, str]]) -> None:
+        self.conf, self.tables, self.version = conf, {f"`{name}`": one for name, one in tables.items()}, "4.2.0"
+        self.statements: list[str] = []
+        self.read = self
+
+    def option(self, *_: str) -> Session:
+        return self
+
+    def table(self, name: str) -> Any:
+        return type("Table", (), {"schema": self._found(name)[0]})
+
+    def sql(self, text: str) -> Rows:
+        if text.startswith("SHOW TBLPROPERTIES "):
+            properties = self._found(text.removeprefix("SHOW TBLPROPERTIES "))[1]
+            return Rows({"key": key, "value": value} for key, value in properties.items())
+        self.statements.append(text)
+        return Rows()
+
+    def _found(self, name: str) -> tuple[T.StructType, dict[str, str]]:
+        if name not in self.tables:
+            raise AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] it does not exist")
+        return self.tables[name]
+
+
+def changed(**types: T.DataType) -> ChangedTable:
+    schema = T.StructType().add("_op_", "string").add("_order_", ORDER).add("_time_", "timestamp")
+    for name, one in types.items():
+        schema.add(name, one)
+    return ChangedTable(list(types), ["id"], schema)
+
+
+TABLE = changed(id=T.IntegerType(), v=T.IntegerType())
+
+
+def made(deletes: str, keys: list[str] | None = None) -> dict[str, str]:
+    noted = {"keys": keys or ["id"], "deletes": deletes, "table": "t"}
+    return {NOTED: json.dumps(noted), "delta.minReaderVersion": "1"}
+
+
+def target(session: Session, name: str, *, keep: bool = True) -> TableTarget:
+    return TableTarget(session, TableName.of(name), keep)
+
+
+# -- names
+
+
+@pytest.mark.parametrize(
+    ("text", "with_delta", "without"),
+    [
+        ("lake.shop.orders", "`lake`.`shop`.`orders`", "`lake`.`shop`.`orders`"),
+        ("`a b`.c", "`a b`.`c`", "`a b`.`c`"),
+        ("/lake/orders/", "`delta`.`/lake/orders`", "/lake/orders"),
+        ("/lake/../lake/orders", "`delta`.`/lake/orders`", "/lake/orders"),
+        ("file:/lake/orders", "`delta`.`/lake/orders`", "/lake/orders"),
+        ("delta.`/lake/orders`", "`delta`.`/lake/orders`", "/lake/orders"),
+        ("s3a://bucket/orders/", "`delta`.`s3a://bucket/orders`", "s3a://bucket/orders"),
+    ],
+)
+def test_a_path_is_a_table_of_delta(text: str, with_delta: str, without: str) -> None:
+    """Spark merges into it if the session has Delta."""
+    assert str(target_of(Session(DELTA), text)) == with_delta
+    assert str(target_of(Session(ICEBERG), text)) == without
+
+
+def test_sessions_with_delta() -> None:
+    found = [has_delta(Session(conf)) for conf in (DELTA, ICEBERG, {})]
+    assert found == [True, False, False]
+
+
+def test_the_table_and_its_view() -> None:
+    session = Session(DELTA)
+    for name, keep, rows, has_view in (
+        ("a.orders", True, "`a`.`orders`", False),
+        ("a.orders", False, "`a`.`orders__rows`", True),
+        ("delta.`/lake/orders`", False, "`delta`.`/lake/orders`", False),
+    ):
+        one = target(session, name, keep=keep)
+        assert (str(one.rows), one.has_view, one.exists) == (rows, has_view, False)
+
+
+# -- properties and columns
+
+
+def test_a_new_table_has_its_property_and_the_columns() -> None:
+    session = Session(DELTA)
+    one = target(session, "orders")
+    assert one.agree(TABLE, False) == stored_schema(TABLE)
+    with one.prepared(session, "shop.orders") as relation:
+        assert relation == "`orders`"
+    [create] = session.statements
+    assert create.startswith(
+        "CREATE TABLE `orders` (`id` int, `v` int, `_order_` struct<`epoch`: int, `partition`: int, "
+    )
+    assert create.endswith(
+        """ USING delta TBLPROPERTIES ('sparkwire.merge' = '{"keys": ["id"], "deletes": "keep", "table": "shop.orders"}')"""
+    )
+
+
+def test_a_new_view_shows_the_rows_that_exist() -> None:
+    session = Session(ICEBERG)
+    one = target(session, "orders", keep=False)
+    schema = one.agree(TABLE, False)
+    with one.prepared(session, None):
+        pass
+    table, view = session.statements
+    assert " USING iceberg TBLPROPERTIES " in table
+    columns = ", ".join(f"`{name}`" for name in visible(schema, keep=False))
+    assert view.startswith("CREATE OR REPLACE VIEW `orders` TBLPROPERTIES ('sparkwire.view' = 'true') ")
+    assert view.endswith(f" AS SELECT {columns} FROM `orders__rows` WHERE NOT _deleted_")
+
+
+def test_new_columns_and_wider_types() -> None:
+    session = Session(DELTA, orders=(stored_schema(TABLE), made("keep")))
+    one = target(session, "orders")
+    wide = changed(id=T.IntegerType(), v=T.LongType(), n=T.TimestampNTZType())
+    assert one.agree(wide, False)["v"].dataType == T.LongType()
+    assert (one.table_name, one.is_delta, one.tells_changed) == ("t", True, True)
+    with one.prepared(session, "t"):
+        pass
+    assert session.statements == [
+        "ALTER TABLE `orders` SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')",
+        "ALTER TABLE `orders` ADD COLUMNS (`n` timestamp_ntz)",
+        "ALTER TABLE `orders` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
+        "ALTER TABLE `orders` ALTER COLUMN `v` TYPE bigint",
+    ]
+
+
+def test_the_name_of_the_table_changes_the_property() -> None:
+    session = Session(DELTA, orders=(stored_schema(TABLE), made("keep")))
+    one = target(session, "orders")
+    one.agree(TABLE, False)
+    with one.prepared(session, "u"):
+        pass
+    [statement] = session.statements
+    assert '"table": "u"' in statement
+
+
+@pytest.mark.parametrize(
+    ("tables", "keep", "table", "message"),
+    [
+        (
+            {"orders": (stored_schema(TABLE), made("keep", ["v"]))},
+            True,
+            TABLE,
+            "has the key v, and the changes have id",
+        ),
+        ({"orders": (stored_schema(TABLE), made("remove"))}, True, TABLE, 'was made with deletes="remove"'),
+        ({"orders": (stored_schema(TABLE), {})}, True, TABLE, "merge did not create orders: name another target"),
+        ({"orders": (stored_schema(TABLE), made("keep"))}, False, TABLE, 'was made with deletes="keep"'),
+        ({"orders__rows": (stored_schema(TABLE), made("remove"))}, True, TABLE, 'was made with deletes="remove"'),
+        ({"orders": (T.StructType(), {"sparkwire.view": "true"})}, True, TABLE, 'was made with deletes="remove"'),
+        (
+            {"orders": (T.StructType(), {"sparkwire.view": "true"})},
+            False,
+            TABLE,
+            "orders__rows does not exist, and its view",
+        ),
+        (
+            {"orders": (T.StructType().add("id", "integer"), {})},
+            False,
+            TABLE,
+            "orders exists, and merge did not create it",
+        ),
+        ({}, True, changed(id=T.IntegerType(), i=T.DayTimeIntervalType()), "have no type INTERVAL: cast the column i"),
+        (
+            {"orders": (stored_schema(TABLE), made("keep"))},
+            True,
+            changed(id=T.StringType()),
+            "column id of orders is INT, and the changes have STRING",
+        ),
+    ],
+)
+def test_targets_that_do_not_fit(tables: Any, keep: bool, table: ChangedTable, message: str) -> None:
+    session = Session(DELTA, **tables)
+    with pytest.raises(ValueError, match=message):
+        target(session, "orders", keep=keep).agree(table, False)
+    assert session.statements == []
+
+
+def test_a_catalog_without_merge() -> None:
+    with pytest.raises(ValueError, match=r"its catalog has neither Delta nor Iceberg: .*, or name a path"):
+        target(Session({}), "orders").agree(TABLE, False)
+
+
+def test_features_of_a_delta_table() -> None:
+    plain = T.StructType().add("id", "integer")
+    assert features(plain) == {}
+    nested = T.ArrayType(T.MapType(T.StringType(), T.StructType().add("t", T.TimestampNTZType())))
+    assert features(T.StructType().add("a", nested)) == {"delta.feature.timestampNtz": "supported"}
+    names = features(T.StructType().add("s", T.StructType().add("unit price", "integer")))
+    assert names["delta.columnMapping.mode"] == "name"
+    assert [one.typeName() for one in types_in(nested)] == ["array", "map", "string", "struct", "timestamp_ntz"]
+
+
+# -- what delta-rs and Spark's writer of Parquet do not have
+
+
+GOOD: list[T.DataType] = [
+    *(one() for one in (T.ByteType, T.ShortType, T.LongType, T.FloatType, T.DoubleType, T.BooleanType, T.BinaryType)),
+    *(one() for one in (T.StringType, T.DateType, T.TimestampType, T.TimestampNTZType)),
+    T.DecimalType(38, 18),
+    T.ArrayType(T.MapType(T.StringType(), T.StructType().add("a.b", T.TimestampNTZType()))),
+]
+
+
+@pytest.mark.parametrize("type", GOOD, ids=str)
+def test_types_that_a_path_can_have(type: T.DataType) -> None:
+    check_storable(T.StructType().add("x.y", type))
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        T.NullType(),
+        T.ArrayType(T.NullType()),
+        T.DayTimeIntervalType(),
+        T.YearMonthIntervalType(),
+        T.MapType(T.StringType(), T.CalendarIntervalType()),
+        T.CharType(3),
+        T.StructType().add("v", T.VarcharType(3)),
+    ],
+    ids=str,
+)
+def test_types_that_a_path_cannot_have(type: T.DataType) -> None:
+    with pytest.raises(
+        ValueError, match=r"column x has the type [A-Z]+.*, which a path cannot have: cast it in the changes"
+    ):
+        check_storable(T.StructType().add("x", type))
+
+
+def test_names_that_a_path_cannot_have() -> None:
+    for name in ("unit price", "a,b", "a;b", "a{b", "a)b", "a=b", "a\nb", "a\tb", ""):
+        for schema in (
+            T.StructType().add(name, "integer"),
+            T.StructType().add("x", T.StructType().add(name, "integer")),
+        ):
+            with pytest.raises(ValueError, match=r"of a column has characters that a path cannot have: rename it"):
+                check_storable(schema)
+    for schema in (
+        T.StructType().add("a", "integer").add("A", "integer"),
+        T.StructType().add("x", T.ArrayType(T.StructType().add("a", "integer").add("A", "integer"))),
+    ):
+        with pytest.raises(ValueError, match="Delta takes the columns a and A for one: rename one"):
+            check_storable(schema)
+    with pytest.raises(ValueError, match="column x has a STRUCT without fields"):
+        check_storable(T.StructType().add("x", T.StructType()))
