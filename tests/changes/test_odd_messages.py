@@ -141,7 +141,7 @@ def test_a_row_of_ticdc_that_is_elsewhere(mark: dict[str, Any]) -> None:
     of_format: dict[str, list[Any]] = {
         "canal": [canal(type, old=[{}] if type == "UPDATE" else None) for type in ("INSERT", "UPDATE", "DELETE")],
         "maxwell": [m.maxwell(type) for type in ("insert", "update", "delete")],
-        "debezium": [envelope(op, KEY, KEY, "TiCDC") for op in "cud"],
+        "debezium": [envelope(op, None if op == "c" else KEY, KEY, "TiCDC") for op in "cud"],
     }
     of_format["debezium"] += [{"payload": message} for message in of_format["debezium"]]
     for format, messages in of_format.items():
@@ -307,6 +307,61 @@ def test_a_delete_of_canal_with_its_rows_in_old() -> None:
     assert [parts(row, "_op_", "id") for row in found] == [("DELETE", 1), ("DELETE", 2)]
 
 
+# ---------------------------------------------------------------- messages that contradict themselves
+
+
+@pytest.mark.parametrize(
+    ("format", "message"),
+    [
+        ("canal", canal("TRUNCATE", isDdl=False)),
+        ("canal", canal("TRUNCATE") | {"data": [{"id": "1"}]}),
+        ("canal", canal("TRUNCATE", old=[{"id": "1"}])),
+        ("canal", canal("ALTER") | {"data": [{"id": "1"}]}),
+        ("canal", canal("INSERT", isDdl=True)),
+        ("canal", canal("DELETE", isDdl=True)),
+        ("maxwell", m.maxwell("insert", sql="DROP TABLE customers")),
+        ("maxwell", m.maxwell("table-drop", sql="DROP TABLE customers")),
+        ("maxwell", m.maxwell("bootstrap-start")),
+        ("maxwell", m.maxwell("insert", old={"name": "x"})),
+        ("ogg", m.goldengate("T", None, m.ROW)),
+        ("ogg", m.goldengate("T", m.ROW, None)),
+        ("datahub", m.datahub("TRUNCATE")),
+        ("datahub", m.datahub("ERASE", before=m.ROW)),
+        ("debezium", envelope("t") | {"after": m.ROW}),
+        ("debezium", envelope("t", m.ROW)),
+        ("debezium", envelope("c", m.ROW)),
+        ("debezium", envelope("r", m.ROW)),
+        ("debezium", envelope("d", m.ROW) | {"after": m.ROW}),
+        ("debezium", envelope("d") | {"after": m.ROW}),
+        ("debezium", m.cloud_event(envelope("t") | {"after": m.ROW})),
+        ("debezium", with_schema(envelope("t") | {"after": m.ROW}, None)),
+        ("debezium", m.ROW | {"__op": "t", "__table": "customers"}),
+        ("debezium", m.ROW | {"__op": "u", "__deleted": "true"}),
+        ("debezium", m.ROW | {"__op": "d", "__deleted": "false"}),
+    ],
+)
+def test_a_message_that_contradicts_itself(format: str, message: Any) -> None:
+    options: dict[str, Any] = {"table": "SHOPDB.CUSTOMERS"} if format == "ogg" else {}
+    if format == "datahub":
+        options["columns"] = {"id": "LONG", "name": "STRING"}
+    [row] = rows([record(message, KEY)], format, **options)
+    assert row["_error_"] == "BAD_FIELD"
+
+
+@pytest.mark.parametrize("names", [{"database": None}, {"table": None}, {"database": "", "table": ""}])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_row_of_an_unknown_table(names: dict[str, Any], is_first: bool) -> None:
+    """Only Flink writes messages without names; they have nothing else, either."""
+    for format, whole in (("canal", canal()), ("maxwell", m.maxwell())):
+        left = {name: value for name, value in (whole | names).items() if value is not None}
+        for message in (left, whole | names):
+            neighbours = [record(whole)] * is_first
+            *_, row = rows([*neighbours, record(message)], format)
+            assert row["_error_"] == "MISSING_FIELD"
+    [row] = rows([record({"type": "insert", "data": m.ROW})], "maxwell")
+    assert row["_error_"] is None
+
+
 # ---------------------------------------------------------------- what a message is
 
 
@@ -339,6 +394,46 @@ def test_a_notice_with_a_key_of_the_table_does_not_vanish(message: Any) -> None:
     [row] = rows([record(message, KEY)])
     assert parts(row, "_op_", "_error_") == (None, "MISSING_FIELD")
     assert rows([record(message, {"serverName": "a"}), record(message)]) == []
+
+
+def test_a_notice_with_one_member_more() -> None:
+    """What a notice has identifies it. If it has a column of the table, too, it may be a row."""
+    assert rows([record(m.END | {"sink": "a"}, {"id": "571"})]) == []
+    assert rows([record(m.HEARTBEAT | {"sink": "a"}, {"serverName": "shop"})]) == []
+    assert rows([record(m.SCHEMA_CHANGE | {"sink": "a"}, {"databaseName": "shopdb"})]) == []
+    [row] = rows([record(m.END | {"name": "a"}, {"id": "571"})])
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        {"_fivetran_deleted": True},
+        {"_fivetran_deleted": False},
+        {"_change_type": "delete"},
+        {"METADATA$ACTION": "DELETE"},
+        {"__$operation": 1},
+        {"_ab_cdc_deleted_at": None},
+        {"Op": "D"},
+        {"op_type": "D"},
+        {"op": "d"},
+        {"operation": "delete"},
+        {"eventName": "REMOVE", "dynamodb": {"Keys": {"id": {"N": "1"}}}},
+    ],
+)
+def test_a_row_that_says_what_happened_to_it(mark: dict[str, Any]) -> None:
+    """As a column of the table it is a value."""
+    [row] = rows([record(m.ROW | mark, KEY)])
+    assert row["_op_"] is None
+    assert row["_error_"].split(":")[0] == ("MISSING_FIELD" if mark == {"op": "d"} else "WRONG_FORMAT")
+    [row] = rows([record(m.ROW | mark, KEY)], columns=m.COLUMNS | dict.fromkeys(mark, "STRING"))
+    assert (row["_op_"], row["_error_"]) == ("UPSERT", None)
+
+
+@pytest.mark.parametrize("row", [{"operation": "welding"}, {"op": "sum"}, {"status": "BEGIN"}, {"deleted": True}])
+def test_a_row_with_more_columns_than_those_asked_for(row: dict[str, Any]) -> None:
+    [found] = rows([record(m.ROW | row, KEY)])
+    assert (found["_op_"], found["_error_"]) == ("UPSERT", None)
 
 
 def test_a_notice_of_debezium_1() -> None:

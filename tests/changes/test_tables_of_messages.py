@@ -57,7 +57,7 @@ def test_a_tombstone_of_another_table_without_topics() -> None:
 
 
 def test_a_stream_without_topics_does_not_depend_on_its_batches() -> None:
-    """Nothing is known of all its messages. A tombstone may be of another table, whatever else is in its batch."""
+    """It does not show a whole topic. A tombstone may be of another table, whatever else is in its batch."""
     dead, other = record(None, KEY), record(envelope("d", KEY, table="orders"), KEY)
     named = record(None, m.with_schema(KEY, m.key_schema()))
     flattened = record({"id": 5, "name": "ash"})

@@ -244,6 +244,12 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "EventRouter (outbox)": Case(
             [record({"aggregateid": "1", "payload": '{"total":5}'}, b"1")], error("MISSING_FIELD")
         ),
+        "an object without an envelope, in a topic of envelopes": Case(
+            [record(envelope(), KEY), record({"id": 5, "level": "INFO"}, KEY)], [*rows(INSERT), *error("MISSING_FIELD")]
+        ),
+        "a flattened row with `__op` and `__deleted` that differ": Case(
+            [record(FLAT | {"__op": "u", "__deleted": "true"}, KEY)], error("BAD_FIELD")
+        ),
     },
     "Canal and Maxwell": {
         "Canal: INSERT, UPDATE, DELETE": of_canal(
@@ -253,6 +259,12 @@ SECTIONS: dict[str, dict[str, Case]] = {
             changes=rows(INSERT, INSERT, "UPDATE", DELETE),
         ),
         "Canal: TRUNCATE": of_canal(canal("TRUNCATE", sql="TRUNCATE TABLE customers"), changes=rows(TRUNCATE)),
+        "Canal: TRUNCATE with rows, INSERT with `isDdl`": of_canal(
+            canal("TRUNCATE") | {"data": [TEXTS]}, canal(isDdl=True), changes=error("BAD_FIELD") * 2
+        ),
+        "Canal, Maxwell: a row without the names of its table and database": of_canal(
+            canal(database=None, table=None), changes=error("MISSING_FIELD")
+        ),
         "Canal: other DDL": of_canal(
             *(canal(one, sql="…") for one in ("CREATE", "ALTER", "ERASE", "RENAME", "CINDEX"))
         ),
@@ -355,6 +367,19 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "GoldenGate, read as Debezium": Case([record(m.goldengate())], error("WRONG_FORMAT")),
         "DataHub, read as Debezium": Case([record(m.datahub())], error("WRONG_FORMAT")),
         "AWS DMS": Case([record(m.DMS)], error("WRONG_FORMAT")),
+        "rows with `_fivetran_deleted`, `_change_type`, `METADATA$ACTION`, `Op`, `op_type`": Case(
+            [
+                record(ROW | mark, KEY)
+                for mark in (
+                    {"_fivetran_deleted": True},
+                    {"_change_type": "delete"},
+                    {"METADATA$ACTION": "DELETE"},
+                    {"Op": "D"},
+                    {"op_type": "D"},
+                )
+            ],
+            error("WRONG_FORMAT") * 5,
+        ),
         "TiCDC, open protocol": Case([record(m.TICDC_OPEN)], error("MISSING_FIELD")),
         "TiCDC, simple protocol": Case([record(m.TICDC_SIMPLE)], error("WRONG_FORMAT")),
         "JSON that is no change": Case([record({"colour": "red"})], error("MISSING_FIELD")),

@@ -25,6 +25,7 @@ from sparkwire.base.json_text import parsed_json
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import ROWS, TEXT, Fields, System
 from sparkwire.core.column import bools_of, text_or_null
+from sparkwire.json.grammar import FALSE, TRUE
 from sparkwire.json.mysql_types import of_declaration, of_sql
 from sparkwire.json.types import Type
 from sparkwire.kernels import Bools
@@ -40,7 +41,9 @@ _STATEMENTS: Final = (
     "GTID",
     "XACOMMIT",
     "XAROLLBACK",
+    "TIDB_WATERMARK",
 )
+_OF_ROWS: Final = ("INSERT", "UPDATE", "DELETE")
 _GTID: Final = (
     r"^(?:(?P<domain>[0-9]+)-[0-9]+-(?P<sequence>[0-9]{1,18})|"
     r"(?P<server>[0-9a-fA-F-]{36}):(?:[0-9]+-)?(?P<number>[0-9]{1,18}))$"
@@ -72,6 +75,15 @@ def _is_of_mariadb(fields: Fields) -> Bools:
     return of_mariadb
 
 
+def _contradicts(fields: Fields) -> Bools:
+    """Statements with rows, rows that are a statement, and a TRUNCATE that is none."""
+    ops, mark = fields.texts("op"), fields.value("is_statement").kinds
+    of_rows = bools_of(pc.is_in(ops, pa.array(_OF_ROWS)))
+    is_truncate = bools_of(pc.equal(ops, "TRUNCATE").fill_null(False))
+    contradicts: Bools = (~of_rows & fields.has_rows) | (of_rows & (mark == TRUE)) | (is_truncate & (mark == FALSE))
+    return contradicts & bools_of(pc.is_in(ops, pa.array(list(CANAL.operations))))
+
+
 POSITION: Final = pa.struct([("log", pa.string()), ("position", pa.int64())])
 CANAL: Final = System(
     name="canal",
@@ -86,6 +98,7 @@ CANAL: Final = System(
         "time": "es",
         "transaction": "gtid",
         "types": "mysqlType",
+        "is_statement": "isDdl",
     },
     operations={
         "INSERT": INSERT,
@@ -101,6 +114,7 @@ CANAL: Final = System(
     missing_is_unknown=True,
     declared_types=_types,
     of_mariadb=_is_of_mariadb,
+    contradicts=_contradicts,
     position=POSITION,
     positions=_positions,
     parts_after_position=True,

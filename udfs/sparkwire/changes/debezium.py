@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE
 from sparkwire.changes.key_events import event_texts
@@ -42,6 +42,7 @@ from sparkwire.debezium.layout import (
     OLD_AND_NEW_VALUES,
     OPERATION_NAMES,
     OPERATIONS,
+    TIMES,
     TRANSACTION,
     TRANSACTION_FIELDS,
     WITH_CELLS,
@@ -49,17 +50,22 @@ from sparkwire.debezium.layout import (
     is_added,
 )
 from sparkwire.debezium.layout import DELETE as DELETE_CODE
+from sparkwire.debezium.layout import INSERT as INSERT_CODE
+from sparkwire.debezium.layout import READ as READ_CODE
+from sparkwire.debezium.layout import TRUNCATE as TRUNCATE_CODE
 from sparkwire.debezium.layout import UPDATE as UPDATE_CODE
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import name_parts, names_of, of_table, topic_name
 from sparkwire.json import values
-from sparkwire.json.grammar import ESCAPED, NULL, OBJECT, STRING
+from sparkwire.json.grammar import ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
 from sparkwire.json.typed_images import Added
 from sparkwire.json.types import Type
 from sparkwire.kernels import Bools, Ints
 
+_SERVER: Final = "serverName"
+"""the member of a heartbeat's key"""
 _OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
 _OF_ENVELOPE: Final = {"op", "ts_ms", "ts_us", "ts_ns", "before", "after", "source"}
 """the members of an envelope"""
@@ -86,7 +92,11 @@ def read_debezium(
     own, unknown = _owned(messages, keys, records, plan, dead)
     own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
     notices = np.isin(scan.operations, (MESSAGE, DDL, HEARTBEAT, TRANSACTION)) & ~wrong
+    heartbeats = heartbeats_with_more(messages, keys, types) & ~wrong
+    notices |= heartbeats
     odd = (scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)) & ~wrong
+    odd |= _notices_with_columns(scan, types) & ~wrong
+    odd |= _flat_operations(scan, types) & ~wrong
     odd |= (_flat_envelopes(scan, types) | _flat_objects(messages, records, plan) & (own | unknown)) & ~wrong
     rows = np.flatnonzero((own | unknown | wrong | odd) & ~(notices & ~odd) & ~(dead & ~has_key))
     taken, is_dead = primitive(rows), dead[rows]
@@ -102,7 +112,7 @@ def read_debezium(
     unmodified = _envelopes_with(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
     unmodified &= scan.operations[rows] == UPDATE_CODE
     lacking = unknown | odd | (dead & no_key) | _is_elsewhere(scan, types)
-    errors = _errors(messages, wrong, dead, lacking).take(taken)
+    errors = _errors(messages, wrong, dead, lacking, _contradicts(scan)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions = position_of_source(scan, rows)
     return TableRows(
@@ -128,12 +138,36 @@ def read_debezium(
     )
 
 
-def _errors(messages: MessageSide, wrong: Bools, dead: Bools, lacking: Bools) -> pa.Array:
+def _errors(messages: MessageSide, wrong: Bools, dead: Bools, lacking: Bools, contradicts: Bools) -> pa.Array:
     codes = np.where(wrong, WRONG_FORMAT, np.where(dead, OK, messages.scan.row_errors))
     codes = np.where((codes == OK) & lacking, MISSING_FIELD, codes)
+    codes = np.where((codes == OK) & contradicts & ~dead, BAD_FIELD, codes)
     if messages.errors is None:
         return foreign.explained(codes, messages.column, "debezium")
     return pc.coalesce(messages.errors, from_codes(codes.astype(np.int8), ERRORS))
+
+
+def _contradicts(scan: Messages) -> Bools:
+    """Messages whose operation contradicts their images, or the mark of a deleted row."""
+    operations = scan.operations
+    before, after = (scan.slot(image).kinds > NULL for image in ("before", "after"))
+    is_truncate = operations == TRUNCATE_CODE
+    found = scan.enveloped & (
+        (is_truncate & (before | after))
+        | ((operations == INSERT_CODE) | (operations == READ_CODE)) & before & after
+        | (operations == DELETE_CODE) & after & ~scan.of_cassandra
+    )
+    if not scan.flattened.any():
+        return found
+    ops, mark = scan.ops, scan.deleted
+    says_delete, is_deleted = pc.equal(ops, "d"), pc.equal(mark, "true")
+    found |= scan.flattened & bools_of(pc.not_equal(says_delete, is_deleted).fill_null(False))
+    rows = np.flatnonzero(is_truncate & scan.flattened & scan.documents.intact)
+    if len(rows):
+        images = Images(scan.roots_at(rows))
+        of_table = [not is_added(name) for name in images.names.to_pylist()]
+        found[rows[images.rows[of_table]]] = True
+    return found
 
 
 # ---------------------------------------------------------------- which messages are rows of the table
@@ -193,6 +227,35 @@ def _is_elsewhere(scan: Messages, types: Mapping[str, Type]) -> Bools:
     return found & scan.enveloped if _OF_TIDB in types else found
 
 
+def heartbeats_with_more(messages: MessageSide, keys: MessageSide | None, columns: Collection[str]) -> Bools:
+    """Heartbeats with more members than a time. Their keys name the server."""
+    scan = messages.scan
+    found = scan.flattened & (scan.slot("ts_ms").kinds == INTEGER)
+    rows = np.flatnonzero(found)
+    if len(rows):
+        names = None if keys is None or _SERVER in columns else RecordKeys(keys, {}, None).names(rows).to_pylist()
+        found[rows] = [name == [_SERVER] for name in names or [None] * len(rows)]
+    return found
+
+
+def _notices_with_columns(scan: Messages, types: Mapping[str, Type]) -> Bools:
+    """Notices about transactions with columns of the table that no notice has: they may be rows."""
+    found = np.zeros(scan.source.rows, np.bool_)
+    rows, names = np.flatnonzero(scan.about_transactions), [*types.keys() - {*TRANSACTION_FIELDS, *TIMES}]
+    if len(rows) and names:
+        images = Images(scan.roots_at(rows))
+        are_columns = bools_of(pc.is_in(images.names, pa.array(names, pa.string())))
+        found[rows[images.rows[are_columns]]] = True
+    return found
+
+
+def _flat_operations(scan: Messages, types: Mapping[str, Type]) -> Bools:
+    """Objects without an envelope that have the operation of one, if it is not a column of the table."""
+    if "op" in types:
+        return np.zeros(scan.source.rows, np.bool_)
+    return scan.flattened & bools_of(pc.is_in(values.texts(scan.slot("op").only(scan.flattened)), _OPS))
+
+
 def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:
     """Envelopes that Flatten has dissolved, if a field of an envelope is a column of the table, too."""
     found = np.zeros(scan.source.rows, np.bool_)
@@ -249,8 +312,8 @@ def _owned(
 def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, dead: Bools) -> np.ndarray:
     """Whether messages that do not name their table are of it: OWN, OTHER, or another text if unknown.
 
-    It depends on the message, and on what is known of the whole topic. Of a stream without topics nothing is known: its rows
-    are of the table, and nobody knows of which table a tombstone is.
+    It depends on the message and on its whole topic. A stream without topics does not show one: then its rows are of the table,
+    and nobody knows of which table a tombstone is.
     """
     verdicts = np.full(len(rows), OWN if plan.only_table else "", "<U5")
     if keys is not None:

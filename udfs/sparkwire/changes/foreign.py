@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_JSON, ERRORS, WRONG_FORMAT
 from sparkwire.changes.declarations import SYSTEMS
-from sparkwire.changes.systems import NUMBER, ROW, TEXT, Fields, Marks, System
+from sparkwire.changes.systems import ANYTHING, NUMBER, ROW, TEXT, Fields, Marks, System
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.debezium.layout import NEW_VALUES, OPERATIONS, WITH_CELLS
 from sparkwire.json.types import type_of
@@ -64,6 +64,27 @@ def _envelope(prefix: str) -> Mapping[str, str]:
         "transaction": f"{prefix}transaction.id",
     }
 
+
+_MARKS_OF_OTHERS: Final = {
+    "_fivetran_deleted": "Fivetran",
+    "_change_type": "Delta's change data feed",
+    "_CHANGE_TYPE": "BigQuery",
+    "METADATA$ACTION": "Snowflake's streams",
+    "__$operation": "SQL Server's change tables",
+    "_ab_cdc_deleted_at": "Airbyte",
+    "_sdc_deleted_at": "Singer",
+    "_PEERDB_IS_DELETED": "PeerDB",
+    "_peerdb_is_deleted": "PeerDB",
+    "__hevo__marked_deleted": "Hevo",
+}
+"""members of other systems' rows that say whether a row exists"""
+_OPERATIONS_OF_OTHERS: Final = ("Op", "op", "_op", "op_type", "opType", "operation", "operation_type", "eventName")
+"""members of many systems' rows with one of `_WORDS`"""
+_WORDS: Final = tuple(
+    form
+    for word in ("I", "U", "D", "T", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REMOVE", "MODIFY", "UPSERT")
+    for form in ((word, word.lower(), word.capitalize()) if len(word) > 1 else (word,))
+)
 
 _KNOWN: Final = (
     *(
@@ -134,6 +155,23 @@ _KNOWN: Final = (
         {"op": "operationType", "ns": "ns", "id": "_id"},
         {"op": TEXT, "ns": ROW},
         {"op": TEXT, "id": ROW},
+    ),
+    *(
+        _unsupported(
+            f"rows of {title} are not supported: their member {name} says what happened to the row",
+            {"op": name},
+            {"op": ANYTHING},
+        )
+        for name, title in _MARKS_OF_OTHERS.items()
+    ),
+    *(
+        _unsupported(
+            f"the member {name} says what happened to the row, in an unknown form. If it is a column, name it in columns",
+            {"op": name},
+            {"op": TEXT},
+            ops=_WORDS,
+        )
+        for name in _OPERATIONS_OF_OTHERS
     ),
 )
 

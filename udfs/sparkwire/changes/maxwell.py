@@ -116,6 +116,14 @@ def _columns(definition: str) -> dict[str, str]:
     return {}
 
 
+def _contradicts(fields: Fields) -> Bools:
+    """Statements and marks with rows, and rows with a statement."""
+    is_left_out = bools_of(pc.is_in(fields.texts("op"), pa.array((*_MARKS_OF_BOOTSTRAP, *_STATEMENTS))))
+    has_statement = fields.has("statement") | fields.has("definition")
+    contradicts: Bools = np.where(is_left_out, fields.value("after").counts > 0, has_statement)
+    return contradicts
+
+
 MAXWELL: Final = System(
     name="maxwell",
     title="Maxwell",
@@ -149,6 +157,7 @@ MAXWELL: Final = System(
     declared_columns=_declared,
     names_in_key=_names_in_key,
     left_out=_own_rows,
+    contradicts=_contradicts,
     position=POSITION,
     positions=_positions,
 )

@@ -57,7 +57,9 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     fields = Fields(system, records.values)
     ops, is_known, is_left_out = _operations(fields)
     is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
-    errors = _errors(fields, is_known, is_truncate)
+    contradicts = _contradicts(fields, is_truncate)
+    is_left_out &= ~contradicts
+    errors = _errors(fields, is_known, contradicts, _is_nameless(fields, plan.table))
     has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
     chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
@@ -113,7 +115,24 @@ def _has_odd_images(fields: Fields) -> Bools:
     return odd
 
 
-def _errors(fields: Fields, is_known: Bools, is_truncate: Bools) -> Ints:
+def _contradicts(fields: Fields, is_truncate: Bools) -> Bools:
+    """Messages that contradict themselves: a TRUNCATE with rows, and what the declaration says."""
+    contradicts: Bools = is_truncate & fields.has_rows
+    if fields.system.contradicts is not None:
+        contradicts |= fields.system.contradicts(fields) & fields.recognized
+    return contradicts
+
+
+def _is_nameless(fields: Fields, table: Table) -> Bools:
+    """Messages that do not name their table, or not the database that the caller names. Flink's messages have no names."""
+    system, names = fields.system, [~bools_of(name.is_valid()) for name in fields.names]
+    nameless = names[2] if "table" in system.fields else np.zeros(fields.source.rows, np.bool_)
+    if table.database is not None and "database" in system.fields:
+        nameless = nameless | (names[0] & names[1])
+    return nameless & ~fields.is_flink
+
+
+def _errors(fields: Fields, is_known: Bools, contradicts: Bools, is_nameless: Bools) -> Ints:
     """The first error of each message."""
     errors = np.full(fields.source.rows, OK)
     for fault, code in reversed(
@@ -126,7 +145,8 @@ def _errors(fields: Fields, is_known: Bools, is_truncate: Bools) -> Ints:
             (fields.has_odd_names, BAD_FIELD),
             (_has_odd_images(fields), BAD_FIELD),
             (fields.is_elsewhere, MISSING_FIELD),
-            (is_truncate & ~fields.has("table") & ("table" in fields.system.fields), MISSING_FIELD),
+            (contradicts, BAD_FIELD),
+            (is_nameless, MISSING_FIELD),
         )
     ):
         errors[fault] = code

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
-from sparkwire.changes.debezium import wrong_messages
+from sparkwire.changes.debezium import heartbeats_with_more, wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import key_lists, of_table
 from sparkwire.changes.record_keys import RecordKeys
@@ -198,7 +198,7 @@ def survey_debezium(
     is_row = bools_of(messages.column.is_valid()) & scan.documents.intact & ~scan.tombstones
     is_row &= (scan.enveloped | scan.flattened) & ~np.isin(scan.operations, WITHOUT_ROWS)
     wrong = wrong_messages(messages, columns) & is_row
-    is_row &= ~wrong
+    is_row &= ~wrong & ~heartbeats_with_more(messages, keys, columns)
     names = names_of(scan, declared)
     named = bools_of(names.is_valid())
     own = is_row & of_debezium_table(scan, declared, table)

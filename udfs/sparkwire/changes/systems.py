@@ -92,6 +92,8 @@ class System(NamedTuple):
     Its parts compare one after the other. A part ``log`` separates orders, which are then not comparable. The argument ``until``
     begins with the part ``position``.
     """
+    contradicts: Callable[[Fields], Bools] | None = None
+    """messages whose members contradict each other"""
     parts_after_position: bool = False
     """whether partition, offset and place order the rows of one position"""
 
@@ -123,8 +125,8 @@ class Fields:
 
     @cached_property
     def names(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """The database, the schema and the table that each message names; NULL if it does not."""
-        database, schema, table = (self.texts(role) for role in NAMES)
+        """The database, the schema and the table that each message names; NULL if it does not. An empty text is no name."""
+        database, schema, table = (text_or_null(self.texts(role)) for role in NAMES)
         if not self.system.table_has_schema:
             return database, schema, table
         parts = pc.extract_regex(table, _FULL_NAME)
@@ -172,6 +174,20 @@ class Fields:
         """Messages of TiCDC whose row is elsewhere."""
         slots = (self._paths.index(path) for path in ELSEWHERE)
         return is_elsewhere(*(self.documents.value(slot) for slot in slots))
+
+    @property
+    def has_rows(self) -> Bools:
+        """Messages with an image that is not empty."""
+        images = [self.value(role) for role in ("after", "before")]
+        has: Bools = np.logical_or.reduce([(image.kinds > NULL) & (image.counts > 0) for image in images])
+        return has
+
+    @property
+    def is_flink(self) -> Bools:
+        """Messages with an operation and images alone, as Apache Flink writes them."""
+        others = [role for role in self.system.fields if role not in ("op", "after", "before", *NAMES)]
+        flink: Bools = ~np.logical_or.reduce([self.has(role) for role in others])
+        return flink
 
     def has(self, role: str) -> Bools:
         has: Bools = self.value(role).kinds > NULL

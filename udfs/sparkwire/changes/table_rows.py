@@ -131,7 +131,7 @@ def change_batch(
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
     checks = (
         (is_live & ~has_after, MISSING_FIELD),
-        (is_delete & has_after & source_before.present, BAD_FIELD),
+        (is_delete & has_after, BAD_FIELD),
         (
             (source_after.is_empty | (source_before.is_empty & ~has_after)) & ~is_truncate & (not plan.absent_nulls),
             MISSING_FIELD,

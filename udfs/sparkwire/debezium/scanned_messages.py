@@ -274,7 +274,8 @@ class Messages:
         if not likely.any():
             return likely
         likely &= to_codes(values.texts(self.slot("status").only(likely)), _BEGIN_END) >= 0
-        return self._with_only(likely, TRANSACTION_FIELDS)
+        about: Bools = likely & self._has_all(TRANSACTION_FIELDS)
+        return about
 
     def with_rows(self, chosen: Bools) -> Messages:
         """These messages, in which the chosen notices about transactions and heartbeats are rows without an envelope."""
