@@ -253,4 +253,4 @@ def test_debezium() -> None:
     rows = whole.batch.to_pylist()
     assert [row["_error_"] for row in rows] == [None, None, None, "MISSING_FIELD", None, None], "of a tombstone"
     assert rows[1]["_before_"] == {"id": 1, "v": 0, "big": "long"}
-    assert [row["_order_"] and row["_order_"]["sub_position"] for row in rows] == [None, 2, 3, None, 3, 4]
+    assert [row["_order_"] and row["_order_"]["sub_position"] for row in rows] == [1, 2, 3, None, 3, 4]

@@ -57,10 +57,10 @@ PostgreSQL does not send large values (TOAST) that have not changed. In their pl
     text, json, jsonb, xml       __debezium_unavailable_value
     bytea                        Base64 of the text; with binary.handling.mode=hex its bytes in hexadecimal
     text[], bytea[], uuid[]      one item: the text, its bytes in Base64, or the UUID of its bytes
-    int[], bigint[], decimals    an array of numbers: the bytes of the text
+    int[], bigint[], numeric[]   an array of numbers, decimals or {scale, value}: the bytes of the text
     hstore                       a map, or its JSON text, with one entry: the text to the text
     point, geometry, geography   a fixed place
-    numeric[], boolean[]         null: nothing distinguishes it from NULL, and the old value is lost
+    boolean[]                    null, of Debezium 3.3 in numeric[], too: it looks like NULL, and the old value is lost
 
 ``sparkwire.changes`` recognizes all of them but the last, and names the columns in ``_unavailable_``.
 

@@ -5,7 +5,8 @@
     text, json, xml, bytes in hexadecimal mode    the text; its bytes in hexadecimal
     bytes                                         its bytes in Base64
     an array of texts, of bytes, of UUIDs         an array of one item: the text, its bytes in Base64, the UUID of its bytes
-    an array of numbers, decimals or dates        one item for each byte of the text, with the number of the byte
+    an array of numbers, decimals or dates        one item for each byte of the text, with the number of the byte. A decimal may
+                                                  be a number, a text, bytes in Base64, or {scale, value} with such bytes
     hstore                                        a map of one entry: the text to the text; or this map as JSON text
     point, geometry, geography                    fixed places: (-99999999, -99999999), (179.999999, 89.999999)
 
@@ -40,7 +41,10 @@ _PLACES: Final = (
     "AQEAACDmEAAADCHn/f9/ZkAYQs77/39WQA==",
 )
 """the places of geometry and geography, as WKB in Base64"""
-_WIDEST: Final = 48
+_POWERS: Final = tuple(Decimal(10) ** scale for scale in range(39))
+_FEW: Final = 3
+"""so few numbers may be the placeholder's by chance"""
+_WIDEST: Final = 64
 """the most bytes of JSON for each byte of the placeholder, with white space and digits of a decimal"""
 
 
@@ -62,13 +66,23 @@ class Placeholder(NamedTuple):
 
     def is_list(self, items: list[Any]) -> bool:
         """Whether the items of an array are those of the placeholder."""
-        if len(items) == 1 and items[0] in (self.text, *self.in_base64, str(uuid_of(self.data))):
+        if len(items) == 1 and _bytes_of(items[0]) in (self.text, *self.in_base64, str(uuid_of(self.data))):
             return True
-        return len(items) == len(self.data) and [*map(_number, items)] == [*self.data]
+        return len(items) == len(self.data) and (self._are_bytes(_number, items) or self._are_bytes(_unscaled, items))
+
+    def _are_bytes(self, read: Callable[[Any], Decimal | None], items: list[Any]) -> bool:
+        """Whether the items are the numbers of the bytes, each times the same power of ten: the scale may be unknown."""
+        numbers = [read(item) for item in items]
+        if not self.data or None in numbers:
+            return False
+        powers = _POWERS if len(self.data) > _FEW else _POWERS[:1]
+        return any(numbers == [byte * power for byte in self.data] for power in powers)
 
     def is_object(self, members: dict[str, Any]) -> bool:
         """Whether the members of a map or STRUCT are those of the placeholder."""
         if members == {self.text: self.text}:
+            return True
+        if _bytes_of(members) in self.in_base64:
             return True
         is_place = members.get("x") == members.get("y") == _PLACE
         return is_place or members.get("wkb") in _PLACES
@@ -79,6 +93,20 @@ def _number(item: Any) -> Decimal | None:
     if isinstance(item, int | Decimal):
         return Decimal(item)
     return Decimal(item) if isinstance(item, str) and item.replace(".", "", 1).isdecimal() else None
+
+
+def _bytes_of(item: Any) -> Any:
+    """The bytes in Base64 of {scale, value}; any other item unchanged."""
+    return item["value"] if isinstance(item, dict) and item.keys() == {"scale", "value"} else item
+
+
+def _unscaled(item: Any) -> Decimal | None:
+    """The number in bytes in Base64, without its scale."""
+    text = _bytes_of(item)
+    try:
+        return Decimal(int.from_bytes(base64.b64decode(text, validate=True), "big", signed=True))
+    except (TypeError, ValueError):  # another value than bytes
+        return None
 
 
 def uuid_of(data: bytes) -> uuid.UUID:
@@ -102,12 +130,12 @@ def unavailable(placeholder: Placeholder, value: Values, type: Type) -> Bools:
     """Which values of a column are the placeholder."""
     rows = np.zeros(len(value.kinds), np.bool_)
     is_text = (value.kinds == STRING) | (value.kinds == ESCAPED)
-    forms = placeholder.in_base64 if type.kind == "bytes" else placeholder.texts
+    forms = placeholder.in_base64 if type.kind == "bytes" else (*placeholder.texts, *placeholder.in_base64)
     sizes = {size for text in forms for size in _sizes(text)}
     _mark(rows, value, is_text & np.isin(value.sizes, list(sizes)), lambda text: text in forms)
     most = _WIDEST * (len(placeholder.data) + 2)
     arrays = (value.kinds == ARRAY) & (value.sizes <= most) & np.isin(value.counts, (1, len(placeholder.data)))
-    _mark(rows, value, arrays, lambda text: placeholder.is_list(_items(text, type, placeholder)))
+    _mark(rows, value, arrays, lambda text: placeholder.is_list(_parsed(text)))
     objects = (value.kinds == OBJECT) & (value.sizes <= most) & (value.counts <= len(("x", "y", "wkb", "srid")))
     _mark(rows, value, objects, lambda text: placeholder.is_object(_parsed(text)))
     return rows
@@ -124,23 +152,6 @@ def _mark(rows: Bools, value: Values, likely: Bools, is_placeholder: Callable[[s
 
 def _parsed(text: str) -> Any:
     return json.loads(text, parse_float=Decimal)
-
-
-def _items(text: str, type: Type, placeholder: Placeholder) -> list[Any]:
-    """The items of an array. Decimals in Base64 become numbers, if there are as many as the placeholder has bytes."""
-    items: list[Any] = _parsed(text)
-    inner = type.inner[0] if type.inner else type
-    if inner.logical != "Decimal" or len(items) != len(placeholder.data):
-        return items
-    return [_decimal(item, inner.arguments[1]) if isinstance(item, str) else item for item in items]
-
-
-def _decimal(text: str, scale: int) -> Decimal | None:
-    try:
-        data = base64.b64decode(text, validate=True)
-    except ValueError:  # another value than a decimal
-        return None
-    return Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
