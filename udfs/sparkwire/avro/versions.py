@@ -5,21 +5,23 @@ The rules are in the table "Versions of one type" in docs/avro.md, which a test 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Final
 
+import pyarrow as pa
+
 from sparkwire.avro.conversions import family
-from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
 from sparkwire.avro.targets import Slots
+from sparkwire.json.types import DIGITS, INTEGER_DIGITS, wider, wider_digits
 
 VALUE: Final = "value"
 """the column of a schema that is not a record"""
 _NULL: Final = Schema("null")
-_INTEGERS: Final = {"int": 10, "long": 20}
-"""number of digits, as in Spark"""
-_FLOATS: Final = ("float", "double")
+_NUMBERS: Final = {"int": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64()}
+_KINDS: Final = {type: kind for kind, type in _NUMBERS.items()}
 _TEXTS: Final = ("string", "enum")
 _FINEST: Final = ("millis", "micros", "nanos")
 
@@ -219,24 +221,21 @@ def _same(versions: list[Schema]) -> Schema | None:
 
 
 def _numbers(versions: list[Schema]) -> Schema | None:
+    """A number that holds all versions; None if some are no numbers, or if integers do not fit into 38 digits."""
     decimals = [version for version in versions if version.logical == "decimal"]
-    plain = {version.kind for version in versions if not version.logical}
-    if len(decimals) + sum(not version.logical for version in versions) < len(versions):
+    plain = [version.kind for version in versions if version.logical != "decimal"]
+    if any(version.logical or version.kind not in _NUMBERS for version in versions if version.logical != "decimal"):
         return None
-    if plain <= set(_INTEGERS):
-        return _decimal(decimals, plain) if decimals else Schema("long", combined=True)
-    if not decimals and plain <= {*_INTEGERS, *_FLOATS}:
-        return Schema("double", combined=True)
-    return None
-
-
-def _decimal(decimals: list[Schema], integers: Iterable[str]) -> Schema | None:
-    """A decimal with enough digits before and after the point for all versions; None if integers do not fit into 38 digits."""
-    scale = max(decimal.scale for decimal in decimals)
-    before = max([*(d.precision - d.scale for d in decimals), *(_INTEGERS[kind] for kind in integers)])
-    if before + scale > DIGITS and integers:
+    if not decimals:
+        found = reduce(partial(wider, checked=True), (_NUMBERS[kind] for kind in plain))
+        return None if found is None else Schema(_KINDS[found], combined=True)
+    integers = [(INTEGER_DIGITS[_NUMBERS[kind]], 0) for kind in plain if _NUMBERS[kind] in INTEGER_DIGITS]
+    if len(integers) < len(plain):
         return None
-    return Schema("bytes", logical="decimal", precision=before + scale, scale=scale, combined=True)
+    whole, scale = reduce(wider_digits, [*((d.precision - d.scale, d.scale) for d in decimals), *integers])
+    if whole + scale > DIGITS and integers:
+        return None
+    return Schema("bytes", logical="decimal", precision=whole + scale, scale=scale, combined=True)
 
 
 def _times(versions: list[Schema]) -> Schema | None:

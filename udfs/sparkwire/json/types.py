@@ -330,9 +330,13 @@ class _Reader:
             return _decimal(precision, scale, "bytes" if short == "Decimal" else "number")
         if short == "Bits":
             return Type("bytes", short, tuple(self.arguments(1)))
-        known = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "DECIMAL(p,s)", "Bits(n)"))
+        sql = ", ".join(word for word in _SQL_WORDS if word != "INTEGER")
+        others = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "Bits(n)"))
         raise ValueError(
-            printable(f"{self.text!r} is no type of a column: use one of {known}, array<>, map<,> or struct<name:…>")
+            printable(
+                f"{self.text!r} is no type of a column: use one of {sql}, DECIMAL(p,s), array<>, map<,> or struct<name:…>, "
+                f"or a type of Connect and Debezium: {others}"
+            )
         )
 
     def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
@@ -388,13 +392,65 @@ def _quoted(name: str) -> str:
 
 # ---------------------------------------------------------------- versions of one column
 
-_WIDTHS: Final = ("int8", "int16", "int32", "int64")
-_INT_DIGITS: Final = {"int8": 3, "int16": 5, "int32": 10, "int64": 19}
-_FLOATS: Final = {"float": ("int8", "int16"), "double": ("int8", "int16", "int32", "float")}
+INTEGER_DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}
+"""how many digits a decimal needs for each type of integers, the narrowest type first"""
+_FLOATS: Final = {
+    pa.float32(): (pa.int8(), pa.int16()),
+    pa.float64(): (pa.int8(), pa.int16(), pa.int32(), pa.float32()),
+}
 """the types whose values each floating-point type holds exactly"""
+_LEAST: Final = {
+    frozenset({pa.int32(), pa.float32()}): pa.float64(),
+    frozenset({pa.date32(), LOCAL}): LOCAL,
+}
+"""pairs whose common type is neither of the two, or is one of dates"""
 _LOCAL_TIMES: Final = ("Date", "IsoDate", "Timestamp", "MicroTimestamp", "NanoTimestamp", "IsoTimestamp")
 """types of local dates and times, each one of which holds the values of those before it"""
 TEXT: Final = Type("string")
+Digits = tuple[int, int]
+"""of a decimal: the digits before and after the point"""
+
+
+def wider(one: pa.DataType, other: pa.DataType, *, checked: bool = False) -> pa.DataType | None:
+    """The narrowest SQL type that holds the values of two types; None if there is none but STRING.
+
+    With ``checked``, a DOUBLE holds every number: for a reader that reports the values that a DOUBLE does not have.
+    """
+    if one == other:
+        return one
+    integers = [type in INTEGER_DIGITS for type in (one, other)]
+    if all(integers):
+        return max(one, other, key=INTEGER_DIGITS.__getitem__)
+    for narrow, wide in ((one, other), (other, one)):
+        if narrow in _FLOATS.get(wide, ()):
+            return wide
+    if checked and all(type in INTEGER_DIGITS or type in _FLOATS for type in (one, other)):
+        return pa.float64()
+    least = _LEAST.get(frozenset({one, other}))
+    if least is not None:
+        return least
+    digits = [_digits_of(type) for type in (one, other)]
+    if digits[0] is None or digits[1] is None:
+        return None
+    whole, scale = wider_digits(digits[0], digits[1])
+    return pa.decimal128(whole + scale, scale) if whole + scale <= DIGITS else None
+
+
+def wider_digits(one: Digits, other: Digits) -> Digits:
+    """The digits of a decimal that holds the values of two others."""
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+def _digits_of(type: pa.DataType) -> Digits | None:
+    """The digits of a decimal or an integer; None for any other type."""
+    if pa.types.is_decimal(type):
+        return type.precision - type.scale, type.scale
+    return (INTEGER_DIGITS[type], 0) if type in INTEGER_DIGITS else None
+
+
+def widest(types: Iterable[pa.DataType]) -> pa.DataType:
+    """The narrowest SQL type that holds the values of all these types; STRING if no other does."""
+    return reduce(lambda one, other: wider(one, other) or pa.string(), sorted(dict.fromkeys(types), key=str))
 
 
 def combined(types: Iterable[Type]) -> Type:
@@ -408,57 +464,22 @@ def _wider(one: Type, other: Type) -> Type:
         return one
     if one.kind == other.kind == "array":
         return Type("array", inner=(_wider(one.inner[0], other.inner[0]),))
-    if not one.logical and not other.logical:
-        if one.kind in _WIDTHS and other.kind in _WIDTHS:
-            return max(one, other, key=lambda one: _WIDTHS.index(one.kind))
-        for narrow, wide in ((one, other), (other, one)):
-            if narrow.kind in _FLOATS.get(wide.kind, ()):
-                return wide
-        if {one.kind, other.kind} == {"int32", "float"}:
-            return Type("double")
     if one.logical in _LOCAL_TIMES and other.logical in _LOCAL_TIMES:
         return max(one, other, key=lambda one: _LOCAL_TIMES.index(one.logical))
-    digits = [_digits(type) for type in (one, other)]
-    if digits[0] and digits[1]:
-        scale, whole = (max(pair[k] for pair in digits if pair) for k in (1, 0))
-        return _decimal(whole + scale, scale, next(t.kind for t in (one, other) if t.kind in ("bytes", "number")))
-    return TEXT
-
-
-_ARROW_WIDTHS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_ARROW_DIGITS: Final = dict(zip(_ARROW_WIDTHS, (3, 5, 10, 19), strict=True))
-_ARROW_FLOATS: Final = {pa.float32(): _ARROW_WIDTHS[:2], pa.float64(): (*_ARROW_WIDTHS[:3], pa.float32())}
-
-
-def widest(types: Iterable[pa.DataType]) -> pa.DataType:
-    """The narrowest SQL type that holds the values of all these types; STRING if no other does."""
-    return reduce(_wider_arrow, sorted(dict.fromkeys(types), key=str))
-
-
-def _wider_arrow(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    if one == other:
-        return one
-    if one in _ARROW_WIDTHS and other in _ARROW_WIDTHS:
-        return max(one, other, key=_ARROW_WIDTHS.index)
-    for narrow, wide in ((one, other), (other, one)):
-        if narrow in _ARROW_FLOATS.get(wide, ()):
-            return wide
-    if {one, other} == {pa.int32(), pa.float32()}:
-        return pa.float64()
-    if {one, other} == {pa.date32(), LOCAL}:
-        return LOCAL
+    are_plain = [type.kind in _PLAIN and not type.logical for type in (one, other)]
+    if all(are_plain):
+        found = wider(one.arrow, other.arrow)
+        return next((Type(kind) for kind, arrow in _PLAIN.items() if arrow == found), TEXT)
+    # A decimal of Connect can have more digits than one of Arrow.
     digits = [
-        (type.precision - type.scale, type.scale) if pa.types.is_decimal(type) else (_ARROW_DIGITS.get(type, 0), 0)
-        for type in (one, other)
+        (type.arguments[0] - type.arguments[1], type.arguments[1])
+        if is_decimal(type)
+        else _digits_of(type.arrow)
+        if is_plain
+        else None
+        for type, is_plain in zip((one, other), are_plain, strict=True)
     ]
-    if all(sum(pair) for pair in digits):
-        whole, scale = (max(pair[k] for pair in digits) for k in (0, 1))
-        return pa.decimal128(whole + scale, scale) if whole + scale <= DIGITS else pa.string()
-    return pa.string()
-
-
-def _digits(type: Type) -> tuple[int, int] | None:
-    """The digits before and after the point of a decimal or an integer; None for any other type."""
-    if type.logical == "Decimal" or type.kind == "number":
-        return type.arguments[0] - type.arguments[1], type.arguments[1]
-    return (_INT_DIGITS[type.kind], 0) if type.kind in _WIDTHS and not type.logical else None
+    if digits[0] is None or digits[1] is None:
+        return TEXT
+    whole, scale = wider_digits(digits[0], digits[1])
+    return _decimal(whole + scale, scale, next(t.kind for t in (one, other) if is_decimal(t)))

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sparkwire.avro.registered import Registered, needing_the_extra
 from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
+from sparkwire.json.types import wider
 
 _TEXT: Final = pa.string()
 _OBJECT: Final = pa.struct([])
@@ -158,8 +159,7 @@ def _merged(
         return pa.list_(inner(one.value_type, other.value_type))
     if kinds.is_map(one) and kinds.is_map(other):
         return pa.map_(_TEXT, inner(one.item_type, other.item_type))
-    numbers = (_SCALARS["integer"], _SCALARS["number"])
-    return _SCALARS["number"] if one in numbers and other in numbers else _TEXT
+    return wider(one, other, checked=True) or _TEXT
 
 
 def _resolved(type: pa.DataType) -> pa.DataType:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BooleanType,
@@ -30,13 +31,15 @@ from pyspark.sql.types import (
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.merge_memory import MEMORY, TOPIC
+from sparkwire.json import types
+from sparkwire.spark.arrow_types import from_arrow_type
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_rows import MEMORY_TYPE
 from sparkwire.spark.frames import quoted
 
 _OWN: Final = (ORDER, TIME, UNEXPECTED, DELETED, TOPIC, MEMORY)
-_INTEGERS: Final = (ByteType, ShortType, IntegerType, LongType)
-_DIGITS: Final = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 20}
+_FLOATS: Final = (FloatType, DoubleType)
+_WIDENED: Final = (ByteType, ShortType, IntegerType, LongType, *_FLOATS, DecimalType, DateType, TimestampNTZType)
 
 
 def stored_schema(table: ChangedTable) -> StructType:
@@ -143,18 +146,12 @@ def wider(old: DataType, new: DataType) -> DataType | None:
     """The type that holds the values of both exactly; None if none exists."""
     if old == new or _plain(old) == _plain(new):
         return old
-    if isinstance(old, _INTEGERS) and isinstance(new, _INTEGERS):
-        return max(old, new, key=lambda one: _DIGITS[one.__class__])
-    if {old.__class__, new.__class__} == {FloatType, DoubleType}:
-        return DoubleType()
-    if {old.__class__, new.__class__} == {DateType, TimestampNTZType}:
-        return TimestampNTZType()
-    decimals = [_as_decimal(type) for type in (old, new)]
-    if decimals[0] and decimals[1] and DecimalType in (old.__class__, new.__class__):
-        scale = max(d.scale for d in decimals if d)
-        integer_digits = max(d.precision - d.scale for d in decimals if d)
-        return DecimalType(integer_digits + scale, scale) if integer_digits + scale <= 38 else None
-    return None
+    if not all(isinstance(type, _WIDENED) for type in (old, new)):
+        return None
+    found = types.wider(to_arrow_type(old), to_arrow_type(new))
+    is_float = isinstance(old, _FLOATS), isinstance(new, _FLOATS)
+    # No table format changes a column of integers to one of floating-point numbers.
+    return None if found is None or is_float[0] != is_float[1] else from_arrow_type(found)
 
 
 def nullable(type: DataType) -> DataType:
@@ -184,12 +181,6 @@ def sql_type(type: DataType) -> str:
     if isinstance(type, MapType):
         return f"map<{sql_type(type.keyType)}, {sql_type(type.valueType)}>"
     return str(type.simpleString())
-
-
-def _as_decimal(type: DataType) -> DecimalType | None:
-    if isinstance(type, DecimalType):
-        return type
-    return DecimalType(_DIGITS[type.__class__], 0) if isinstance(type, _INTEGERS) else None
 
 
 def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
