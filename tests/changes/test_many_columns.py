@@ -1,4 +1,4 @@
-"""Tables of many columns: the work grows as their number, and a batch is read in parts."""
+"""Tables of many columns: the work grows as their number, and a batch becomes parts of few rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_too_many_columns() -> None:
 
 
 def test_the_tree_of_columns_is_made_in_linear_time() -> None:
-    """Each path of the tree is looked at a few times, however many there are."""
+    """It looks at each path a few times, however many there are."""
     looks = 0
 
     class Path(tuple[str, ...]):

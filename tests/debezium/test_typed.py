@@ -199,7 +199,11 @@ def test_words_of_sql_are_types_in_any_case(text: str, same: str) -> None:
     [
         ("timestamp", "'timestamp' does not say how the value is written: use Timestamp, MicroTimestamp, "),
         ("TIMESTAMP", "'TIMESTAMP' does not say how the value is written: use Timestamp, MicroTimestamp, "),
-        ("uint8", "'uint8' is no type of a column: use one of int8, "),
+        ("uint8", "'uint8' is no type of a column: use one of TINYINT, "),
+        (
+            "INTT",
+            "'INTT' is no type of a column: use one of TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, BOOLEAN, STRING, ",
+        ),
         ("Decimal(1)", "'Decimal(1)' is no type of a column: ',' is missing"),
         ("array<int8", "'array<int8' is no type of a column: '>' is missing"),
         ("int8 int8", "'int8 int8' is no type of a column: it continues after the type"),

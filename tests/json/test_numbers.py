@@ -164,3 +164,12 @@ def test_decimals_and_doubles() -> None:
         "0.123456789012345678",
         "1.500000000000000000",
     ]
+
+
+def test_a_decimal_of_variable_scale_without_a_schema() -> None:
+    """Debezium's object of a scale and a number becomes a DECIMAL, as it does with a schema."""
+    objects = ['{"scale":2,"value":"AJY="}', '{"scale":3,"value":"BdwA"}', '{"value":"AJY="}', '{"scale":2}', '{"a":1}']
+    for type in (type_of("DECIMAL(12,2)"), type_of("Decimal(12,2)")):
+        assert read(objects, type) == [Decimal("1.50"), Decimal("384.00"), None, None, None]
+        assert read(objects, type_of("VariableScaleDecimal"), type)[:2] == [Decimal("1.50"), Decimal("384.00")]
+    assert read(objects[:1], type_of("DECIMAL(60,4)")) == ["1.5000"]

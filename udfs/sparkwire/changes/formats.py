@@ -6,8 +6,9 @@ Debezium has separate code, because it has three forms of a message and tombston
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
@@ -21,6 +22,10 @@ from sparkwire.debezium.change_rows import POSITION, MessageSide, json_side
 from sparkwire.debezium.table_columns import typed
 from sparkwire.json.types import Type
 
+MAX_COLUMNS: Final = 20_000
+"""of a table; no database has a tenth of it"""
+_CELLS: Final = 1 << 20
+"""values that are in memory at once"""
 Read = Callable[[pa.Array, pa.Array | None], MessageSide]
 """decodes values or keys of Debezium, from their column and the records' headers"""
 
@@ -36,6 +41,22 @@ class Decoder(NamedTuple):
     read_keys: Read | None = None
 
     def __call__(self, records: MessageRecords) -> ChangeBatch:
+        rows, step = len(records.values), max(_CELLS // max(len(self.types), 1), 1)
+        if rows <= step:
+            return self._decoded(records)
+        # Each column takes memory for each row, also where few messages have it. So many columns need few rows at once.
+        parts = [
+            (
+                first,
+                self._decoded(MessageRecords(*(part if part is None else part.slice(first, step) for part in records))),
+            )
+            for first in range(0, rows, step)
+        ]
+        table = pa.Table.from_batches([part.batch for _, part in parts], self.schema).combine_chunks()
+        batches = table.to_batches() or [pa.RecordBatch.from_pylist([], self.schema)]
+        return ChangeBatch(np.concatenate([first + part.rows for first, part in parts]), batches[0])
+
+    def _decoded(self, records: MessageRecords) -> ChangeBatch:
         if self.format != "debezium":
             said = read_messages(SYSTEMS[self.format], records, self.plan)
         else:
@@ -72,7 +93,11 @@ def position_of(format: str) -> pa.DataType | None:
 
 
 def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
-    """Parse the types of columns. Raises ValueError if one is invalid."""
+    """Parse the types of columns. Raises ValueError if one is invalid, or if there are too many."""
+    if len(columns) > MAX_COLUMNS:
+        raise ValueError(
+            f"the table has {len(columns)} columns, and changes reads at most {MAX_COLUMNS}: pass those that you need as columns="
+        )
     if format == "debezium":
         return typed(columns)
     types = {}

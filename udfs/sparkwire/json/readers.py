@@ -13,16 +13,17 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, lists, maps, primitive, struct
 from sparkwire.json import values
-from sparkwire.json.conversions import Converted
+from sparkwire.json.conversions import Converted, convert
 from sparkwire.json.grammar import ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, REAL, STRING, TRUE
 from sparkwire.json.images import Images
 from sparkwire.json.mysql_types import read_texts
 from sparkwire.json.numbers import decimals_of, decimals_of_bytes, floats_of, long_decimals
 from sparkwire.json.scan import tree_of
-from sparkwire.json.types import Type
+from sparkwire.json.types import Type, type_of
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
 
+_VARIABLE: Final = type_of("VariableScaleDecimal")
 _WORDS: Final = ("NaN", "Infinity", "-Infinity")
 """numbers that JSON does not have; they are strings"""
 _BOUNDS: Final = tuple(pa.scalar(Decimal(bound), pa.decimal128(19, 0)) for bound in (-(2**63) - 1, 2**63))
@@ -95,9 +96,12 @@ def _decimals(items: Values, type: Type) -> pa.Array:
     data = values.from_base64(values.texts(items.only(_is_text(items))), padded=True)
     decimals = decimals_of_bytes(data, type)
     is_number = (items.kinds == INTEGER) | (items.kinds == REAL)
-    if not is_number.any():
+    is_object = items.kinds == OBJECT
+    if not is_number.any() and not is_object.any():
         return decimals
     texts = values.texts(items.only(is_number))
+    if is_object.any():
+        texts = pc.coalesce(texts, _variable(items))
     is_short = pa.types.is_decimal(type.arrow)
     return pc.coalesce(decimals, decimals_of(texts, type.arrow) if is_short else long_decimals(texts, *type.arguments))
 
@@ -106,8 +110,14 @@ def _text(items: Values, type: Type) -> Converted:
     return _plain(read_texts(items, type))
 
 
+def _variable(items: Values) -> pa.Array:
+    """STRING: the decimals of objects with a scale and an unscaled number, which Debezium writes of NUMERIC."""
+    return convert(read(items.only(items.kinds == OBJECT), _VARIABLE).column, _VARIABLE).column
+
+
 def _number(items: Values, _: Type) -> Converted:
-    return _plain(values.texts(items.only(_is_text(items) | (items.kinds == INTEGER) | (items.kinds == REAL))))
+    texts = values.texts(items.only(_is_text(items) | (items.kinds == INTEGER) | (items.kinds == REAL)))
+    return _plain(pc.coalesce(texts, _variable(items)) if (items.kinds == OBJECT).any() else texts)
 
 
 def _array(items: Values, type: Type) -> Converted:

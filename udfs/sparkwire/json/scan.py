@@ -129,10 +129,13 @@ def paths(*names_wanted: str) -> Paths:
 
 def tree_of(names_wanted: Sequence[tuple[str, ...]]) -> Paths:
     """The tree of distinct paths, each a tuple of keys; a key may contain any character. Slot ``i`` is the i-th path."""
+    steps: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
+    for path in names_wanted:
+        for size in range(len(path)):
+            steps.setdefault(path[:size], {})[path[: size + 1]] = None
     nodes: list[tuple[str, ...]] = [()]
     for node in nodes:  # breadth first: the list grows while the loop runs
-        steps = (path[: len(node) + 1] for path in names_wanted)
-        nodes += dict.fromkeys(step for step in steps if len(step) > len(node) and step[:-1] == node)
+        nodes += steps.get(node, ())
     names = [node[-1].encode() if node else b"" for node in nodes]
     slots = {path: slot for slot, path in enumerate(names_wanted)}
     children: list[list[int]] = [[] for _ in nodes]
