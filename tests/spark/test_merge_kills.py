@@ -52,5 +52,5 @@ def test_twenty_kills(tmp_path: Path) -> None:
             has_property = place not in (("create", "before"), ("create", "after"), ("property", "before"))
             before = BEFORE if earlier["exists"] else [] if has_property else None
             assert facts["found"] == (AFTER if is_committed else before), earlier
-            assert (facts["again"], facts["files"]) == (AFTER, 1), earlier
+            assert (facts["again"], facts["folders"]) == (AFTER, 1), earlier
     assert (tmp_path / "done").exists()

@@ -107,7 +107,10 @@ def main() -> None:
         path = f"{folder}/{earlier['name']}"
         result: dict[str, Any] = {"found": found(spark, path)}
         sparkwire.merge(batch(spark, second=earlier["exists"]), path, "id")
-        result |= {"again": found(spark, path), "files": len(DeltaTable(path).file_uris())}
+        result |= {
+            "again": found(spark, path),
+            "folders": len({Path(file).parent for file in DeltaTable(path).file_uris()}),
+        }
         print(json.dumps(result), flush=True)
     elif later:
         sparkwire.merge(first(spark), f"{folder}/base", "id")

@@ -63,8 +63,8 @@ def delta_rs() -> ModuleType:
         import deltalake
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(
-            "a path as the target of merge needs delta-rs: pip install 'sparkwire[delta]', or start the session with Delta "
-            "(docs/changes.md)"
+            "a path as the target of merge needs deltalake, which is not installed: install the extra 'delta' of sparkwire, or "
+            "start the session with Delta (docs/changes.md)"
         ) from missing
     return deltalake
 
