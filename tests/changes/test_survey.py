@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sparkwire
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import in_json
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
@@ -92,6 +93,25 @@ def test_another_system_is_named() -> None:
     assert survey.columns == {}
     facts = survey_messages("maxwell", records([{"topic": "a", "key": None, "value": canal}]), table_of("t"))
     assert Survey.of(facts, "maxwell", table_of("t")).advice == ["Canal: pass format='canal'"]
+
+
+@pytest.mark.parametrize(
+    ("format", "tables"),
+    [
+        (
+            "datahub",
+            ["example_db.example_table_pk", "shop.orders"],
+        ),  # and a statement about example_db.example_table_nopk
+        ("canal", ["shopdb.evolving", "shopdb.order_lines", "shopdb.staging"]),
+    ],
+)
+def test_a_table_with_only_statements_has_no_changes(format: str, tables: list[str]) -> None:
+    """The tables of the bundled messages are those with rows, and each declares its columns."""
+    lines = (sparkwire.samples() / format / "messages.jsonl").read_bytes().splitlines()
+    messages = MessageRecords(values=pa.array(lines, pa.binary()))
+    assert Survey.of(survey_messages(format, messages, None), format, None).tables == tables
+    for table in map(table_of, tables):
+        assert Survey.of(survey_messages(format, messages, table), format, table).columns
 
 
 def test_canal_declares_its_columns_and_keys() -> None:

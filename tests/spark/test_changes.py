@@ -139,10 +139,14 @@ def test_wrong_arguments(spark: SparkSession) -> None:
             "expected headers to name a column of the DataFrame, got 'head'",
         ),
         ("id INT", "t", {"key": "no key"}, ValueError, "expected key to name a column of the DataFrame, got 'no key'"),
+        ("id INT", "t", {"epoch": "life"}, ValueError, "expected epoch to name a column of the DataFrame, got 'life'"),
     ):
         with pytest.raises(kind, match=text) as error:
             sparkwire.changes(df, format="debezium", table=table, columns=columns, **given)
         assert "\n" not in str(error.value)
+    declared = spark.read.text(f"{sparkwire.samples()}/datahub/messages.jsonl")
+    with pytest.raises(ValueError, match="expected columns to name customer as the messages do, got Customer"):
+        sparkwire.changes(declared, format="datahub", table="shop.orders", columns="id BIGINT, Customer STRING")
     assert sparkwire.changes_by_table(df, format="datahub") == {}
     untold = sparkwire.changes(df, format="datahub", table="t", columns={"id": "LONG"})
     with pytest.raises(ValueError, match="no message names the primary key of the table: pass keys="):

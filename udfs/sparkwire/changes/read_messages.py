@@ -55,7 +55,7 @@ def of_table(fields: Fields, table: Table) -> Bools:
 def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> TableRows:
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
     fields = Fields(system, records.values)
-    ops, is_known, is_left_out = _operations(fields)
+    ops, is_known, is_left_out = operations_of(fields)
     is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
     contradicts = _contradicts(fields, is_truncate)
     is_left_out &= ~contradicts
@@ -90,7 +90,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     )
 
 
-def _operations(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
+def operations_of(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
     """The operation of each message, which operations exist, and which messages the declaration leaves out."""
     system = fields.system
     codes = to_codes(fields.texts("op"), tuple(system.operations))

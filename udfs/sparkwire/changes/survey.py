@@ -19,7 +19,7 @@ from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
 from sparkwire.changes.debezium import heartbeats_with_more, wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
-from sparkwire.changes.read_messages import key_lists, of_table
+from sparkwire.changes.read_messages import key_lists, of_table, operations_of
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.systems import Fields, System
@@ -165,6 +165,8 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
     known = fields.recognized & fields.documents.intact
     if system.left_out is not None:
         known &= ~system.left_out(fields)
+    if table is None:  # a table that has only statements has no changes
+        known &= ~operations_of(fields)[2]
     own = known if table is None else known & of_table(fields, table)
     named = bools_of(fields.names[2].is_valid())
     facts = [*_table_facts(fields.names, _telling(known, own, named, table)), *_nameless_facts(known & ~named)]

@@ -125,6 +125,7 @@ def _keys(survey: Survey | None, columns: Mapping[str, str]) -> tuple[str, ...] 
 
 def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[str, str]:
     if request.columns is not None:
+        _check_spelling(request.columns, {} if survey is None else survey.columns)
         return dict(request.columns)
     if sides.registry is not None:
         return sides.registry.columns(request.table)
@@ -135,6 +136,17 @@ def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[
     if survey.columns:
         return survey.columns
     raise _no_columns(request, survey)
+
+
+def _check_spelling(columns: Mapping[str, str], declared: Mapping[str, str]) -> None:
+    """Raise ValueError if the messages declare a column only in another case."""
+    others = {name.lower(): name for name in declared if name not in columns}
+    for name in columns:
+        other = others.get(name.lower())
+        if name not in declared and other is not None:
+            raise ValueError(
+                printable(f"changes() expected columns to name {other} as the messages do, got {name}: write {other}")
+            )
 
 
 def _no_columns(request: Request, survey: Survey) -> ValueError:

@@ -59,10 +59,8 @@ class Request(NamedTuple):
                 )
         for name in ("topic", "partition", "offset"):
             given = getattr(self, name)
-            if given is not None and given != name and self.find(given) is None:
-                raise ValueError(
-                    printable(f"changes() expected {name} to name a column of the DataFrame, got {given!r}")
-                )
+            if given is not None and given != name:
+                self._named(name, given)
         for name in ("partition", "offset"):
             column = self.find(getattr(self, name))
             if column is not None:
@@ -95,9 +93,22 @@ class Request(NamedTuple):
             if not -(2**31) <= self.epoch < 2**31:
                 raise ValueError(printable(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}"))
             return None
-        column = F.col(quoted(self.epoch)) if isinstance(self.epoch, str) else self.epoch
+        epoch = self.epoch
+        column = F.col(quoted(self._named("epoch", epoch))) if isinstance(epoch, str) else epoch
         _check_integers("epoch", self.df.select(column))
         return column.cast("bigint")
+
+    def _named(self, argument: str, name: str) -> str:
+        """The column of the DataFrame with this name. Raises ValueError if there is none."""
+        found = self.find(name)
+        if found is None:
+            raise ValueError(
+                printable(
+                    f"changes() expected {argument} to name a column of the DataFrame, got {name!r}. "
+                    f"It has {', '.join(self.df.columns)}"
+                )
+            )
+        return found
 
 
 def _check_integers(name: str, column: DataFrame) -> None:
