@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 
-from sparkwire.spark.functions.column_functions import column_of
+from sparkwire.spark.functions.udf import column_of
 '''
 
 

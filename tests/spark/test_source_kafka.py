@@ -18,7 +18,7 @@ import sparkwire
 from sparkwire.kafka.files import kafka_log
 from sparkwire.spark.files import sources
 from sparkwire.spark.functions import udf
-from sparkwire.spark.functions.garbage import freeze_gc
+from sparkwire.spark.functions.worker import freeze_gc
 from tests.support import kafka_cases as golden
 from tests.support import log_files
 from tests.support.arrow import ask, plain_rows

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column
 
-from sparkwire.spark.functions.column_functions import column_of
+from sparkwire.spark.functions.udf import column_of
 
 
 def dbus_version(event: Column | str | bytes) -> Column:

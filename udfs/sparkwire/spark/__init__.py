@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from sparkwire.spark.functions.memory import check_limit
+from sparkwire.spark.functions.worker import check_limit
 
 check_limit()

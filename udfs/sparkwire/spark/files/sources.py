@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.follow import Follower
@@ -32,8 +32,7 @@ from sparkwire.kafka.write import write_log
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.files.sinks import BatchWriter, stream_writer
 from sparkwire.spark.files.stream_sources import stream_reader
-from sparkwire.spark.functions.comments import commented, with_marks
-from sparkwire.spark.functions.garbage import freeze_gc
+from sparkwire.spark.functions.worker import freeze_gc
 
 # Before Spark 4.2, it is always UTC.
 _IN_UTC = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -107,6 +106,24 @@ _OPERATORS = {
 }
 
 
+def _commented(type: StructType, docs: Mapping[str, str], marks: Mapping[str, Mapping[str, str]]) -> StructType:
+    """``type`` with comments, which ``DESCRIBE`` of a view shows, and with ``marks``: other metadata by field name."""
+    return StructType(
+        [
+            StructField(
+                field.name, field.dataType, field.nullable, {"comment": docs[field.name], **marks.get(field.name, {})}
+            )
+            for field in type
+        ]
+    )
+
+
+def _with_marks(schema: pa.Schema, type: StructType) -> pa.Schema:
+    """An Arrow schema with the text metadata of Spark's type."""
+    texts = ({name: one for name, one in field.metadata.items() if isinstance(one, str)} for field in type)
+    return pa.schema([field.with_metadata(some) for field, some in zip(schema, texts, strict=True)])
+
+
 class FileSource(DataSource):  # type: ignore[misc]
     """A source with the options, columns and rows of a format's modules."""
 
@@ -129,7 +146,7 @@ class FileSource(DataSource):  # type: ignore[misc]
         query = self.files.query(self.options)
         self.files.input_files(query)
         freeze_gc()
-        return commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query), self.files.marks(query))
+        return _commented(from_arrow_schema(self.files.schema(query)), self.files.docs(query), self.files.marks(query))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return BatchReader(self.files, with_schema(self.files, self.options, schema), schema)
@@ -148,7 +165,7 @@ class FileSource(DataSource):  # type: ignore[misc]
 
 
 def _arrow_schema(schema: StructType) -> pa.Schema:
-    return with_marks(to_arrow_schema(schema, **_IN_UTC), schema)
+    return _with_marks(to_arrow_schema(schema, **_IN_UTC), schema)
 
 
 class KafkaLog(FileSource):

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pyspark.sql.functions as F
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 
 from sparkwire.catalogue import FUNCTIONS
+from sparkwire.core.parameters import Parameter, parameters
 from sparkwire.spark.arrow_types import from_arrow_type
-from sparkwire.spark.functions.garbage import freeze_gc
-from sparkwire.spark.functions.memory import explain_oom
+from sparkwire.spark.functions.worker import explain_oom, freeze_gc
 
 Interface = Literal["arrow", "pandas"]
 
@@ -62,6 +62,23 @@ def udf(name: str, interface: Interface) -> Any:
     if not hasattr(F, "arrow_udf"):
         raise ValueError("interface 'arrow' needs PySpark 4.1 or later: use 'pandas'")
     return F.arrow_udf(Call(name), returns)
+
+
+def column_of(name: str, *values: Any) -> Column:
+    """Call a function over columns. Each argument is a column's name, a Column, or a Python value for a literal."""
+    taken = parameters(FUNCTIONS[name])
+    # Pass all arguments up to the last one given, because UDFs in old versions of PySpark have no defaults.
+    last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
+    given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]
+    column: Column = udf(name, best_interface())(*given)
+    return column
+
+
+def _column(parameter: Parameter, value: Any) -> Column | str:
+    """Names and Columns are unchanged; other values become literals."""
+    if isinstance(value, Column) or (isinstance(value, str) and not parameter.literal):
+        return value
+    return F.lit(value)
 
 
 class Call:

@@ -18,7 +18,7 @@ from sparkwire.avro.typed_rows import MAX_IDS, LiveReader, RowsReader, as_id, ch
 from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.spark.frames import check_binary, others
-from sparkwire.spark.functions.memory import explain_oom
+from sparkwire.spark.functions.worker import explain_oom
 
 Arrays = Sequence[pa.Array]
 Taken = tuple[pa.Array | None, list[pa.Array]]

@@ -1,10 +1,13 @@
-"""Check the memory limit of workers, and report clear errors if it is too low for the libraries or for a batch."""
+"""Spark's Python workers: their memory limit, clear errors if it is too low, and their garbage collector."""
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 from sparkwire.base.printable import printable
@@ -45,3 +48,15 @@ def explain_oom(name: str) -> Iterator[None]:
                 "spark.sql.execution.arrow.maxRecordsPerBatch"
             )
         ) from failure
+
+
+@cache
+def freeze_gc() -> None:
+    """Exclude all existing objects from later garbage collections, once in a process.
+
+    Spark's daemon runs a full collection after each task and each step of planning. It visits every object. The objects of Numba
+    and LLVM take longer than many tasks, and they live as long as the process. ``SPARKWIRE_GC_FREEZE=0`` in the workers'
+    environment leaves Python's collector unchanged.
+    """
+    if os.environ.get("SPARKWIRE_GC_FREEZE", "1") != "0":
+        gc.freeze()
