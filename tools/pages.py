@@ -13,6 +13,9 @@ import pyarrow as pa
 from sparkwire import errors
 from sparkwire.base.sqltype import sql_name
 from sparkwire.catalogue import FORMATS, SAMPLES
+from sparkwire.changes.declarations import FORMATS as CHANGE_FORMATS
+from sparkwire.changes.declarations import SYSTEMS
+from sparkwire.changes.read_messages import position_type
 from sparkwire.core.arguments import brief
 from sparkwire.core.function import Format, Function
 from sparkwire.core.parameters import default_of
@@ -100,8 +103,49 @@ def format_page(format: Format) -> str:
     package = f"sparkwire.{format.name}"
     doc = inspect.getdoc(importlib.import_module(package)) or ""
     about = f"This page describes the bytes. To read them, use [the functions](../functions/{format.name}.md)."
+    if format.name in CHANGE_FORMATS:
+        about += f'\nFor the rows of a table, use [`sparkwire.changes`](../changes.md) with `format="{format.name}"`.'
     parts = [f"# {format.title}", "", about, "", doc, ""]
     return "\n".join([*parts, *sections(package)])
+
+
+_OTHER_MESSAGES = """\
+| `databus` | [events](formats/databus.md) | `schemas`: the Avro schemas of the payloads |
+| `debezium` | [JSON values](formats/debezium.md) | `key` and `headers`, the columns of Kafka's keys and headers; \
+`columns` for a stream or for messages without a schema |
+| `debezium` | Avro values | the same, and `schemas`: a [`Registry`](avro.md) of the schemas, or a mapping from ids to schemas |
+""".splitlines()
+"""the lines of formats that are no declarations"""
+_OTHER_ORDERS = (
+    "| `databus` | `scn, file, position` |",
+    "| `debezium`, by source | `log, lsn, position, sub_position, row` |",
+)
+
+
+def change_page(page: str) -> str:
+    """The page about changes, with the lines of the declarations in its tables of formats and orders."""
+    lists = "".join(
+        f"; of {system.title} also `row INT`, the place in the message"
+        for system in SYSTEMS.values()
+        if system.in_arrays
+    )
+    orders = [f"| Kafka's records, by offset | `partition INT, offset BIGINT`{lists} |", *_OTHER_ORDERS]
+    for system in SYSTEMS.values():
+        position = position_type(system)
+        if position is not None:
+            remark = f"; {system.position_remark}" if system.position_remark else ""
+            orders.append(f"| `{system.name}`, by source | `{', '.join(field.name for field in position)}`{remark} |")
+    messages = [f"| `{system.name}` | {system.messages} | {system.also_pass} |" for system in SYSTEMS.values()]
+    page = _with_lines(page, "| format | messages | also pass |", [*_OTHER_MESSAGES, *messages])
+    return _with_lines(page, "| format | `_order_` after `epoch` |", orders)
+
+
+def _with_lines(page: str, head: str, lines: Sequence[str]) -> str:
+    """The page with other lines in the table that has this head."""
+    before, _, after = page.partition(head + "\n")
+    rule, _, others = after.partition("\n")
+    rest = others[others.index("\n\n") :]
+    return "\n".join([before + head, rule, *lines]) + rest
 
 
 def source_page(

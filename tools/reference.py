@@ -83,6 +83,7 @@ GENERATED: dict[Path, Callable[[], str]] = {
     _DOCS / "functions" / "samples.md": pages.samples,
     **{_DOCS / "functions" / f"{format.name}.md": partial(pages.functions, format) for format in FORMATS},
     **{_DOCS / "formats" / f"{format.name}.md": partial(pages.format_page, format) for format in FORMATS},
+    _DOCS / "changes.md": lambda: pages.change_page((_DOCS / "changes.md").read_text("utf-8")),
     _DOCS / "exceptions.md": pages.exceptions,
     _DOCS / "explain.svg": picture,
     walks.PAGE: walks.page,

@@ -46,7 +46,8 @@ def _decoder(
     keys: Sequence[str] | None = None,
     order: str = "offset",
     before: str = "key",
-    nulls: str = "written",
+    nulls: str | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> Decoder:
     source = table_of(table)
     known = _survey(records, format, source)
@@ -58,7 +59,8 @@ def _decoder(
         by_source=order == "source",
         whole_before=format != "debezium" or before == "full",
         placeholder=UNAVAILABLE,
-        absent_nulls=nulls == "absent",
+        nulls=nulls,
+        renamed=renamed or {},
         topics=known.topics,
         enveloped=known.enveloped,
         only_table=known.only_table,

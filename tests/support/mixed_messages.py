@@ -146,7 +146,7 @@ KINDS = [
     # other systems
     Kind("MongoDB", lambda k, random: record(envelope(after='{"_id":1}', connector="mongodb"), {"id": "1"}), "error"),
     Kind("GoldenGate", lambda k, random: record(m.goldengate(after=row(k, random))), "error"),
-    Kind("DMS", lambda k, random: record(m.DMS), "error"),
+    Kind("DMS", lambda k, random: record(m.dms()), "error"),
     Kind("Canal insert", canal_rows("INSERT"), "error", "row"),
     Kind("Canal update", canal_rows("UPDATE"), "error", "row"),
     Kind("Canal delete", canal_rows("DELETE"), "error", "row"),

@@ -1,15 +1,15 @@
 """Messages of many systems about the table ``shopdb.customers``, made by hand.
 
 The golden data are of few connectors and converters. These messages have the form that the documentation of each system
-describes: Debezium 3.3, TiCDC 8.5, Oracle GoldenGate for Big Data 21, AWS DMS 3.5. Canal's, Maxwell's and PostgreSQL's have
-that of the golden data.
+describes: Debezium 3.3, TiCDC 8.5, Oracle GoldenGate for Big Data 21, AWS DMS 3.5. Canal's, Maxwell's, wal2json's and
+PostgreSQL's have that of the golden data.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.support.cdc_golden import Record
@@ -229,17 +229,81 @@ def datahub(op: str = "INSERT", **images: Any) -> dict[str, Any]:
     }
 
 
-DMS = {
-    "data": ROW,
-    "metadata": {
-        "timestamp": "2023-11-14T22:13:20.000000Z",
-        "record-type": "data",
-        "operation": "insert",
-        "partition-key-type": "primary-key",
+def dms(operation: str = "insert", data: Any = ROW, **more: Any) -> dict[str, Any]:
+    """A record of AWS DMS, as its user guide and messages in public show it. ``more`` has its other members."""
+    is_control = operation not in ("load", "insert", "update", "delete")
+    metadata = {
+        "timestamp": "2023-11-14T22:13:21.000000Z",
+        "record-type": "control" if is_control else "data",
+        "operation": operation,
+        "partition-key-type": "schema-table",
         "schema-name": "shopdb",
         "table-name": "customers",
-    },
+        "transaction-id": 571,
+    }
+    image = {} if is_control or data is None else {"data": data}
+    return image | more | {"metadata": metadata | more.get("metadata", {})}
+
+
+DMS_TABLE = {
+    "table-def": {
+        "columns": {
+            "id": {"type": "INT32", "nullable": False},
+            "name": {"type": "STRING", "length": 80, "nullable": True},
+            "amount": {"type": "NUMERIC", "precision": 10, "scale": 2, "nullable": True},
+        },
+        "primary-key": ["id"],
+    }
 }
+"""the member ``control`` of a ``create-table`` with IncludeControlDetails"""
+
+
+def wal2json(action: str = "I", columns: Any = ROW, identity: Any = None, **more: Any) -> dict[str, Any]:
+    """A message of wal2json's format version 2. Rows are given as objects."""
+    types = {"id": "integer", "name": "character varying(80)", "amount": "numeric(10,2)"}
+
+    def items(row: Any) -> Any:
+        if not isinstance(row, dict):
+            return row
+        return [{"name": name, "type": types.get(name, "text"), "value": value} for name, value in row.items()]
+
+    images = {name: items(row) for name, row in (("columns", columns), ("identity", identity)) if row is not None}
+    head = {"action": action, "xid": 571, "timestamp": "2023-11-14 22:13:20.5+00", "lsn": "0/1561EA8"}
+    table = {"schema": "shopdb", "table": "customers"}
+    return head | table | images | {"pk": [{"name": "id", "type": "integer"}]} | more
+
+
+Make = Callable[[str, Any, Any], dict[str, Any]]
+MAKERS: dict[str, Make] = {
+    "datahub": lambda op, row, old: datahub(
+        op, **{side: image for side, image in (("before", old), ("after", row)) if image is not None}
+    ),
+    "canal": lambda op, row, old: canal(
+        op,
+        None if row is old is None else [_texts(old if row is None else row)],
+        None if row is None or old is None else [_texts(old)],
+    ),
+    "maxwell": lambda op, row, old: maxwell(
+        op.lower(), old if row is None else row, **({} if row is None or old is None else {"old": old})
+    ),
+    "dms": lambda op, row, old: dms(
+        "truncate-table" if op == "TRUNCATE" else op.lower(),
+        old if row is None else row,
+        **({} if row is None or old is None else {"before-image": old}),
+    ),
+    "wal2json": lambda op, row, old: wal2json(op[0], row, old),
+    "ogg": lambda op, row, old: goldengate(op[0], old, row, table=TABLE),
+}
+"""by declaration: a message of INSERT, UPDATE, DELETE or TRUNCATE from its new and its old row, which may be None
+
+`tests/changes/test_declarations.py`, `test_mutated_messages.py` and `tests/spark/test_conservation.py` test each of them.
+"""
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value is None else str(value) for name, value in row.items()}
+
+
 TICDC_OPEN = {"u": {"id": {"t": 3, "h": True, "f": 11, "v": 1}, "name": {"t": 15, "f": 64, "v": "amber"}}}
 TICDC_SIMPLE = {
     "version": 1,

@@ -36,9 +36,10 @@ from sparkwire.kernels.cache import KernelCache
 from tests.databus import test_write_files as events
 from tests.kafka import test_write_log as log
 from tests.support import cdc_golden as golden
+from tests.support import wal2json_golden
 from tests.support.databus_members import MEMBER, Members
 from tests.support.datahub_history import KEYS, DataHubHistory
-from tests.support.system_messages import goldengate
+from tests.support.system_messages import MAKERS, TABLE
 
 DATA: Final = sparkwire.samples()
 CALLS: Final[dict[str, Callable[[], object]]] = {}
@@ -222,10 +223,26 @@ def changes_of_debezium_of_each_type() -> None:
 
 
 @call
-def changes_of_goldengate() -> None:
-    of = MessageRecords(pa.array([json.dumps(goldengate()).encode()], pa.binary()), offsets=pa.array([0]))
+def changes_of_each_declaration() -> None:
     columns = {"id": "INT", "name": "STRING", "amount": "DECIMAL(9,2)", "day": "DATE", "at": "TIMESTAMP", "x": "DOUBLE"}
-    decoder("ogg", ReadPlan(table_of("customers"), columns, ("id",)))(of)
+    row = {"id": 1, "name": "amber", "amount": 9.5, "day": "2024-01-31", "at": "2024-01-31 01:02:03", "x": 0.5}
+    for format, make in MAKERS.items():
+        messages = [make("INSERT", row, None), make("UPDATE", row, {"id": 1}), make("DELETE", None, row)]
+        of = MessageRecords(
+            pa.array([json.dumps(one).encode() for one in messages], pa.binary()), offsets=pa.array([0, 1, 2])
+        )
+        survey_messages(format, of, table_of(TABLE))
+        given = {name: type for name, type in columns.items() if format != "datahub" or name in ("id", "name")}
+        decoder(format, ReadPlan(table_of(TABLE), given, ("id",)))(of)
+
+
+@call
+def changes_of_wal2json() -> None:
+    values = pa.array([record.value for record in wal2json_golden.records()], pa.binary())
+    for name in wal2json_golden.tables():
+        of, table = MessageRecords(values), table_of(name)
+        survey = Survey.of(survey_messages("wal2json", of, table), "wal2json", table)
+        decoder("wal2json", ReadPlan(table, survey.columns, by_source=True, whole_before=True))(of)
 
 
 @call

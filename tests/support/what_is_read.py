@@ -315,6 +315,47 @@ SECTIONS: dict[str, dict[str, Case]] = {
             rows(INSERT, DELETE),
         ),
     },
+    "AWS DMS and wal2json": {
+        "DMS: insert, update, delete": of_system(
+            "dms", m.dms(), m.dms("update"), m.dms("delete"), changes=rows(INSERT, "UPDATE", DELETE)
+        ),
+        "DMS: load": of_system("dms", m.dms("load"), changes=rows(READ)),
+        "DMS: truncate-table, drop-table": of_system(
+            "dms", m.dms("truncate-table"), m.dms("drop-table"), changes=rows(TRUNCATE, TRUNCATE)
+        ),
+        "DMS: create-table and other control records": of_system(
+            "dms", m.dms("create-table", control=m.DMS_TABLE), m.dms("add-column"), m.dms("rename-table")
+        ),
+        "DMS: row of another table": of_system("dms", m.dms(metadata={"table-name": "orders"})),
+        "DMS: a column that `data` does not have": of_system("dms", m.dms(data={"id": 1}), changes=rows(INSERT)),
+        "DMS: truncate-table without the name of a table": of_system(
+            "dms", m.dms("truncate-table", metadata={"table-name": ""}), changes=error("MISSING_FIELD")
+        ),
+        "wal2json: I, U, D": of_system(
+            "wal2json",
+            m.wal2json(),
+            m.wal2json("U", identity=KEY),
+            m.wal2json("D", None, KEY),
+            changes=rows(INSERT, "UPDATE", DELETE),
+        ),
+        "wal2json: T": of_system("wal2json", m.wal2json("T", None), changes=rows(TRUNCATE)),
+        "wal2json: B, C, M": of_system(
+            "wal2json",
+            *({"action": action, "xid": 571, "lsn": "0/1561028"} for action in "BC"),
+            {"action": "B"},
+            {"action": "M", "transactional": True, "prefix": "x", "content": "hello"},
+        ),
+        "wal2json: row of another table": of_system("wal2json", m.wal2json(table="orders")),
+        "wal2json: a column that `columns` does not have": of_system(
+            "wal2json", m.wal2json("U", {"id": 1}, KEY), changes=rows("UPDATE")
+        ),
+        "wal2json: an item without a value": of_system(
+            "wal2json", m.wal2json(columns=[{"name": "id", "type": "integer"}]), changes=error("BAD_FIELD")
+        ),
+        "wal2json: format version 1": of_system(
+            "wal2json", {"change": [{"kind": "insert"}]}, changes=error("WRONG_FORMAT")
+        ),
+    },
     "GoldenGate and DataHub": {
         "GoldenGate: I, U, D": of_system(
             "ogg",
@@ -366,7 +407,8 @@ SECTIONS: dict[str, dict[str, Case]] = {
         "Canal, read as Maxwell": of_maxwell(canal(), changes=error("WRONG_FORMAT")),
         "GoldenGate, read as Debezium": Case([record(m.goldengate())], error("WRONG_FORMAT")),
         "DataHub, read as Debezium": Case([record(m.datahub())], error("WRONG_FORMAT")),
-        "AWS DMS": Case([record(m.DMS)], error("WRONG_FORMAT")),
+        "AWS DMS, read as Debezium": Case([record(m.dms())], error("WRONG_FORMAT")),
+        "wal2json, read as Debezium": Case([record(m.wal2json())], error("WRONG_FORMAT")),
         "rows with `_fivetran_deleted`, `_change_type`, `METADATA$ACTION`, `Op`, `op_type`": Case(
             [
                 record(ROW | mark, KEY)

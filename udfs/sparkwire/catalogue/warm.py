@@ -22,6 +22,7 @@ import pyarrow as pa
 from sparkwire.avro.typed_values import encoded, typed
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.catalogue.file_tables import table_of as rows_of_file
+from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import decoder, in_json
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
@@ -152,7 +153,9 @@ def _decode_changes() -> None:
     """Decode the messages of DataHub and of the systems that are declarations as `sparkwire.changes` does."""
     blobs = (_DATA / "datahub" / "messages.jsonl").read_bytes().splitlines()
     more = {"d": "DATE", "b": "BYTES", "f": "DOUBLE", "t": "BOOLEAN"}
+    examples = [(system.name, "d.t", [system.example.encode()], {"id": "INT"}) for system in SYSTEMS.values()]
     for format, name, messages, columns in (
+        *examples,
         ("datahub", "example_db.example_table_pk", blobs, more),
         ("canal", "d.t", [_canal()], {}),
     ):

@@ -72,10 +72,16 @@ DATAHUB: Final = System(
     },
     marks=({"payload": ROW},),
     type_of=datahub_type,
+    messages="[BLOB messages](formats/datahub.md)",
+    also_pass="`columns` for a stream",
+    example=(
+        '{"schema":{"source":{"dbName":"d","tableName":"t"},"primaryKey":["id"],"dataColumn":[{"name":"id","type":"LONG"}]},'
+        '"payload":{"op":"INSERT","sequenceId":"1","timestamp":{"eventTime":1},"after":{"dataColumn":{"id":1}}}}'
+    ),
     certain_marks=({"op": TEXT, "times": ROW}, {"op": TEXT, "source": ROW}),
     types_kind=ARRAY,
-    missing_is_unknown=True,
     declared_types=_declared,
     position=NUMBER,
     positions=_sequence,
+    position_remark="the sequence id, a number of any length",
 )

@@ -71,8 +71,14 @@ class _Message:
         [self.operation] = fields.texts("op").to_pylist()
         [self.time], [self.is_odd_time] = fields.times[0].cast(pa.int64()).to_pylist(), fields.times[1]
         self.is_left_out = system.operations.get(self.operation, "") is None
-        self.roles = {path: role for role, path in reversed(list(system.fields.items()))}
-        parts = [path.split(".") for path in system.fields.values()]
+        paths = {role: system.paths(role) for role in reversed(list(system.fields))}
+        self.roles = {
+            path: role
+            for role, several in paths.items()
+            for path in several
+            if path == next((one for one in several if fields.at_path(one).kinds[0] > NULL), several[0])
+        }
+        parts = [path.split(".") for several in paths.values() for path in several]
         self.opened = {".".join(path[:k]) for path in parts for k in range(1, len(path))}
         """the members with members that have roles"""
 

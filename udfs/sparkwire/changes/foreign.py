@@ -17,6 +17,7 @@ from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.systems import ANYTHING, NUMBER, ROW, TEXT, Fields, Marks, System
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.debezium.layout import NEW_VALUES, OPERATIONS, WITH_CELLS
+from sparkwire.json.grammar import ARRAY
 from sparkwire.json.types import type_of
 from sparkwire.kernels import Bools, Ints
 
@@ -145,10 +146,9 @@ _KNOWN: Final = (
         {"type": TEXT, "table": TEXT, "commit": NUMBER},
     ),
     _unsupported(
-        "AWS DMS is not supported",
-        {"data": "data", "operation": "metadata.operation"},
-        {"data": ROW, "operation": TEXT},
-        {"operation": TEXT},
+        "wal2json's format version 1 is not supported: set its option format-version=2",
+        {"change": "change"},
+        {"change": (ARRAY,)},
     ),
     _unsupported(
         "a change stream of MongoDB is not supported",
@@ -223,9 +223,7 @@ def is_foreign(column: pa.Array, format: str, columns: Collection[str]) -> Bools
 
 
 def _paths(known: Known) -> set[str]:
-    return {
-        known.system.fields[role] for marks in known.marks for role in ("op", *marks) if role in known.system.fields
-    }
+    return {path for marks in known.marks for role in ("op", *marks) for path in known.system.paths(role)[:1]}
 
 
 _MARKS: Final = System("", "", {path: path for known in _KNOWN for path in sorted(_paths(known))}, {}, (), type_of)
@@ -245,13 +243,13 @@ class _Recognition:
         fields, system = self._fields, known.system
         recognized = np.zeros(len(self._intact), np.bool_)
         for marks in known.marks:
-            if {system.fields[role].partition(".")[0] for role in marks} <= self._columns:
+            if {system.paths(role)[0].partition(".")[0] for role in marks} <= self._columns:
                 continue
-            each = [np.isin(fields.value(system.fields[role]).kinds, kinds) for role, kinds in marks.items()]
+            each = [np.isin(fields.value(system.paths(role)[0]).kinds, kinds) for role, kinds in marks.items()]
             recognized |= np.logical_and.reduce(each)
         recognized &= self._intact
         if system.operations and recognized.any():
-            is_op = pc.is_in(fields.texts(system.fields["op"]), pa.array(list(system.operations)))
+            is_op = pc.is_in(fields.texts(system.paths("op")[0]), pa.array(list(system.operations)))
             recognized &= bools_of(is_op.fill_null(False))
         return recognized
 

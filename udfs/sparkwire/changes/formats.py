@@ -58,7 +58,7 @@ class Decoder(NamedTuple):
 
     def _decoded(self, records: MessageRecords) -> ChangeBatch:
         if self.format != "debezium":
-            said = read_messages(SYSTEMS[self.format], records, self.plan)
+            said = read_messages(SYSTEMS[self.format].with_names(self.plan.renamed), records, self.plan)
         else:
             values = (self.read_values or in_json)(records.values, records.headers)
             keys = None if records.keys is None else (self.read_keys or in_json)(records.keys, records.headers)

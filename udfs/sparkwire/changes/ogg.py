@@ -28,7 +28,9 @@ OGG: System = System(
     operations={"I": INSERT, "U": UPDATE, "D": DELETE, "T": TRUNCATE},
     marks=({"op": TEXT, "after": ANYTHING}, {"op": TEXT, "before": ANYTHING}, {"op": TEXT, "table": TEXT}),
     type_of=of_sql,
+    messages="[rows in JSON](formats/ogg.md) of Oracle GoldenGate, also Flink's `ogg-json`",
+    also_pass="`columns`; `keys`, unless the messages have key names",
+    example='{"table":"d.t","op_type":"I","op_ts":"2024-01-31 01:02:03.5","primary_keys":["id"],"after":{"id":1}}',
     time_unit="text",
     table_has_schema=True,
-    missing_is_unknown=True,
 )

@@ -21,6 +21,7 @@ from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
 from sparkwire.json.mysql_types import of_mariadb
+from sparkwire.json.named_items import Item, names_of
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
@@ -30,12 +31,13 @@ _OF_OLD_ROWS: Final = pa.array([DELETE, UPDATE_BEFORE])
 
 
 class Expanded(NamedTuple):
-    """The rows in messages: the message and the place of each, and its images."""
+    """The rows in messages: the message and the place of each, its images, and what declares the types of its columns."""
 
     messages: Ints
     places: Ints
     after: Values
     before: Values
+    types: Values
 
 
 def of_table(fields: Fields, table: Table) -> Bools:
@@ -59,16 +61,20 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
     contradicts = _contradicts(fields, is_truncate)
     is_left_out &= ~contradicts
-    errors = _errors(fields, is_known, contradicts, _is_nameless(fields, plan.table))
+    empties_nobody = is_truncate & bools_of(pc.equal(fields.texts("table"), "").fill_null(False))
+    errors = _errors(fields, is_known, contradicts, _is_nameless(fields, plan.table) | empties_nobody)
     has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
     chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
+    chosen |= empties_nobody
     rows = np.flatnonzero(chosen)
     changes_rows = ~is_truncate & (errors == OK)
     expanded = _expanded(fields, rows, changes_rows)
     taken = primitive(expanded.messages)
     row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
-    before, after, is_partial = _images(expanded, row_ops, system)
+    before, after = _images(expanded, row_ops, system)
+    is_update = bools_of(pc.equal(row_ops, UPDATE).fill_null(False)) & (before.kinds == OBJECT)
+    missing = np.ones(len(expanded.messages), np.bool_)
     row_errors = _row_errors(texts.take(taken), expanded, changes_rows[expanded.messages], row_ops, system)
     nothing = pa.nulls(len(expanded.messages), pa.list_(pa.string()))
     keys = key_lists(fields, records, expanded.messages, plan.columns) if plan.keys is None else nothing
@@ -82,11 +88,13 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         fields.names[2].take(taken),
         text_or_null(fields.texts("transaction").take(taken)),
         keys,
-        _versions(fields, expanded.messages),
+        _versions(fields, expanded.messages, expanded.types),
         places=primitive(expanded.places.astype(np.int32)),
         positions=_positions(system, fields, records, expanded) if plan.by_source else None,
-        is_partial=is_partial,
-        missing=_missing(system, plan, len(expanded.messages)),
+        is_partial=is_update if system.old_row == "changed" else None,
+        is_unchanged=is_update if system.unchanged_in_before else None,
+        missing=missing if plan.are_missing_unknown(system.nulls) else None,
+        missing_before=missing if system.old_row == "key" else None,
     )
 
 
@@ -155,16 +163,18 @@ def _errors(fields: Fields, is_known: Bools, contradicts: Bools, is_nameless: Bo
 
 def _expanded(fields: Fields, rows: Ints, changes_rows: Bools) -> Expanded:
     """One item for each row. A message without rows has one item, too, which becomes an error."""
-    after, before = (fields.value(role) for role in ("after", "before"))
+    after, before, types = fields.images(rows)
     if not fields.system.in_arrays:
-        return Expanded(rows, np.zeros(len(rows), np.int64), after.at(rows), before.at(rows))
-    first, second = ((image.at(rows), image.at(rows).kinds == ARRAY) for image in (after, before))
+        return Expanded(rows, np.zeros(len(rows), np.int64), after, before, types)
+    first, second = ((image, image.kinds == ARRAY) for image in (after, before))
     has_rows = first[1] & (first[0].counts > 0)
     listed = np.where(has_rows, first[0].counts, np.where(second[1] & ~has_rows, second[0].counts, 1))
     counts = np.where(changes_rows[rows], np.maximum(listed, 1), 1)
     messages = np.repeat(rows, counts)
     places = np.arange(len(messages)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Expanded(messages, places, *(_items(image.at(rows), counts, places) for image in (after, before)))
+    of_rows = np.repeat(np.arange(len(rows)), counts)
+    after, before = (_items(image, counts, places) for image in (after, before))
+    return Expanded(messages, places, after, before, types.at(of_rows))
 
 
 def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
@@ -176,15 +186,15 @@ def _items(arrays: Values, counts: Ints, places: Ints) -> Values:
     return listed.together().at_or_absent(np.where(index < lasts, index, -1))
 
 
-def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values, Bools | None]:
-    """The old and the new row, and the old rows that have only the changed members."""
+def _images(expanded: Expanded, ops: pa.Array, system: System) -> tuple[Values, Values]:
+    """The old and the new row."""
     is_old = bools_of(pc.is_in(ops, _OF_OLD_ROWS))
     before, after = objects_only(expanded.before), objects_only(expanded.after)
-    whole, is_partial = before, None
-    if system.before_is_partial:  # then the row of a DELETE is where other operations have the new one
-        whole = before.unless(is_old & ((before.kinds != OBJECT) | (before.counts == 0)), after)
-        is_partial = bools_of(pc.equal(ops, UPDATE).fill_null(False)) & (before.kinds == OBJECT)
-    return whole, after.only(~is_old), is_partial
+    if system.delete_in_after:
+        before = before.unless(is_old & ((before.kinds != OBJECT) | (before.counts == 0)), after)
+    if system.old_row == "key":  # an old row without members does not say that the key was NULL
+        before = before.only(before.counts > 0)
+    return before, after.only(~is_old)
 
 
 def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools, ops: pa.Array, system: System) -> pa.Array:
@@ -192,7 +202,7 @@ def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools, ops: 
     kinds = expanded.after.kinds, expanded.before.kinds
     odd = np.logical_or.reduce([(kind > NULL) & (kind != OBJECT) for kind in kinds])
     has_both = np.logical_and.reduce([kind == OBJECT for kind in kinds])
-    alone = (INSERT, READ, DELETE) if system.before_is_partial else (INSERT, READ)
+    alone = (INSERT, READ, DELETE) if system.delete_in_after else (INSERT, READ)
     odd |= has_both & bools_of(pc.is_in(ops, pa.array(alone)))
     absent = np.logical_and.reduce([kind <= NULL for kind in kinds])
     codes = np.where(changes_rows, np.where(absent, MISSING_FIELD, np.where(odd, BAD_FIELD, OK)), OK)
@@ -201,7 +211,7 @@ def _row_errors(errors: pa.Array, expanded: Expanded, changes_rows: Bools, ops: 
 
 def key_lists(fields: Fields, records: MessageRecords, rows: Ints, columns: Iterable[str]) -> pa.Array:
     """ARRAY<STRING>: the names of the key columns that these messages, or the keys of their records, have."""
-    names = _lists(fields.value("keys").at(rows))
+    names = _lists(fields.value("keys").at(rows), fields.system.item)
     in_key = fields.system.names_in_key
     if in_key is None or records.keys is None or not names.null_count:
         return names
@@ -216,28 +226,28 @@ def _spelled(lists: pa.Array, columns: Iterable[str]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(item_offsets(lists)), names.take(encoded.indices), mask=lists.is_null())
 
 
-def _lists(arrays: Values) -> pa.Array:
-    """ARRAY<STRING>; NULL if a value is not an array of texts."""
+def _lists(arrays: Values, item: Item | None) -> pa.Array:
+    """ARRAY<STRING>; NULL if a value is not an array of texts, or of items with names."""
     distinct = values.distinct(arrays)
     if not len(distinct.rows):
         return pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
     items = values.items(arrays.at(distinct.rows))
-    names = items.together()
+    names = items.together() if item is None else names_of(items.together(), item)
     others = np.concatenate(([0], np.cumsum(~np.isin(names.kinds, TEXT))))[items.firsts]
     return distinct.spread(lists(items.firsts, values.texts(names), others[1:] == others[:-1]))
 
 
-def _versions(fields: Fields, rows: Ints) -> Versions:
-    declared = fields.system.declared_types
+def _versions(fields: Fields, rows: Ints, types: Values) -> Versions:
+    system = fields.system
+    declared = system.declared_types
     if declared is None:
-        return Versions(np.full(len(rows), -1, np.int32), [])
-    types = fields.value("types")
-    distinct = values.distinct(types, fields.system.types_kind)
+        return Versions(np.full(len(types.kinds), -1, np.int32), [])
+    distinct = values.distinct(types, system.types_kind)
     texts = values.texts(types.at(distinct.rows)).to_pylist()
-    codes, versions = distinct.codes[rows], [declared(text) for text in texts]
-    if fields.system.of_mariadb is None:
+    codes, versions = distinct.codes, [declared(text) for text in texts]
+    if system.of_mariadb is None:
         return Versions(codes, versions)
-    is_mariadb = fields.system.of_mariadb(fields)[rows] & (codes >= 0)
+    is_mariadb = system.of_mariadb(fields)[rows] & (codes >= 0)
     others = [{name: of_mariadb(type) for name, type in types.items()} for types in versions]
     return Versions(np.where(is_mariadb, codes + len(versions), codes), [*versions, *others])
 
@@ -266,9 +276,3 @@ def position_type(system: System) -> pa.DataType | None:
         return system.position
     more = [pa.field("partition", pa.int32()), pa.field("offset", pa.int64()), pa.field("row", pa.int32())]
     return pa.struct([*system.position, *more])
-
-
-def _missing(system: System, plan: ReadPlan, rows: int) -> Bools | None:
-    if not system.missing_is_unknown or plan.absent_nulls:
-        return None
-    return np.ones(rows, np.bool_)

@@ -39,8 +39,10 @@ class ReadPlan(NamedTuple):
     by_source: bool = False
     whole_before: bool = False
     placeholder: str = ""
-    absent_nulls: bool = False
-    """whether the system leaves out members that are NULL"""
+    nulls: str | None = None
+    """what the caller says of members that are NULL: "written" or "absent"; by default as the format's declaration"""
+    renamed: Mapping[str, str] = {}
+    """other names of members, by the names in the format's declaration"""
     topics: Mapping[str, str] | None = None
     """whose messages each topic has, "" for records without topics: OWN, OTHER or UNKNOWN; None for a stream"""
     enveloped: tuple[str, ...] = ()
@@ -51,6 +53,15 @@ class ReadPlan(NamedTuple):
     """the epoch of all records, if they have no column of epochs"""
     has_given_keys: bool = False
     """whether the caller names the key columns, so that a NULL in an old key is no filler"""
+
+    @property
+    def absent_nulls(self) -> bool:
+        """Whether the caller says that messages leave out members that are NULL."""
+        return self.nulls == "absent"
+
+    def are_missing_unknown(self, default: str) -> bool:
+        """Whether a member that a row does not have has an unknown value, instead of NULL."""
+        return (self.nulls or default) == "written"
 
 
 def order_type(position: pa.DataType | None, with_row: bool) -> pa.DataType:

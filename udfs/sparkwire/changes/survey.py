@@ -182,7 +182,7 @@ def _declared(system: System, fields: Fields, rows: Ints) -> Iterator[dict[str, 
         yield from system.declared_columns(fields, rows)
     if system.declared_types is None:
         return
-    types = fields.value("types").at(rows)
+    types = fields.images(rows).types
     distinct = values.distinct(types, system.types_kind)
     for text in values.texts(types.at(distinct.rows)).to_pylist():
         yield {name: text_of(type) for name, type in system.declared_types(text).items()}

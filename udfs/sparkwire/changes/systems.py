@@ -15,6 +15,7 @@ from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
 from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.named_items import Item, as_objects, as_types
 from sparkwire.json.scan import Paths, paths
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -46,32 +47,57 @@ class System(NamedTuple):
 
     A message of another table is left out, and so is a NULL value without a key. A NULL value with a key is an error, because no
     row says which table it is of.
+
+    ``tests/changes/test_declarations.py`` tests each declaration, and what the documentation says of it.
     """
 
     name: str
     """the argument ``format``"""
     title: str
-    fields: Mapping[str, str]
-    """the path of each role's value, with points between the names of members"""
+    fields: Mapping[str, str | tuple[str, ...]]
+    """The path of each role's value, with points between the names of members.
+
+    If a role has several paths, the first one that a message has counts.
+    """
     operations: Mapping[str, str | None]
     """operations of a change table by the value of ``op``, case-sensitive; None for a message that is left out"""
     marks: tuple[Marks, ...]
     """what distinguishes a message of the system from others: it has one of these sets of marks"""
     type_of: Callable[[str], Type]
     """the type of a column as the user writes it, such as ``mysql_types.of_sql`` for SQL's types; raises ValueError"""
+    messages: str = ""
+    """what the messages are, for the table of formats in ``docs/changes.md``; with a link to the page of the format"""
+    also_pass: str = ""
+    """which arguments the messages need, for the same table"""
+    example: str = ""
+    """a message of a new row, which ``python -m sparkwire warm`` decodes"""
     certain_marks: tuple[Marks, ...] = ()
     """marks that no message of another system has, if ``marks`` do not suffice to name the system of a message"""
     time_unit: Literal["s", "ms", "us", "text"] = "ms"
     """of ``time``; a text is in ISO 8601, and in UTC if it has no offset"""
     in_arrays: bool = False
-    """whether ``after`` and ``before`` are arrays with one item for each row"""
-    before_is_partial: bool = False
-    """whether the old row of an UPDATE has only the changed members"""
-    missing_is_unknown: bool = False
-    """whether a member that a row does not have has an unknown value, instead of NULL"""
+    """whether ``after`` and ``before`` are arrays with one item for each row of the table"""
+    item: Item | None = None
+    """if a row is an array with one item for each column, the members of such an item; else a row is an object"""
+    delete_in_after: bool = False
+    """whether the row of a DELETE is in ``after``"""
+    old_row: Literal["all", "changed", "key"] = "all"
+    """The columns that ``before`` has in an UPDATE.
+
+    If these are the changed ones, ``after`` has the others. If ``before`` has the key, its other columns are unknown.
+    """
+    unchanged_in_before: bool = False
+    """whether a column that ``after`` does not have has the value in ``before``, because it did not change"""
+    nulls: Literal["written", "absent"] = "written"
+    """The default of the argument ``nulls``: a column that a row does not have is NULL if "absent", else its value is unknown."""
+    renamable: tuple[str, ...] = ()
+    """roles whose member has another name by a setting of the system, for the argument ``renamed``"""
     types_kind: int = OBJECT
     declared_types: Callable[[str], Mapping[str, Type]] | None = None
-    """reads the text of ``types``, which is of the kind ``types_kind``"""
+    """Reads the text of ``types``, which is of the kind ``types_kind``.
+
+    If rows have an ``item`` with types, the text is the object ``{column: type}``.
+    """
     of_mariadb: Callable[[Fields], Bools] | None = None
     """the messages that show that they are of MariaDB, whose JSON is a character for each byte"""
     declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
@@ -94,8 +120,29 @@ class System(NamedTuple):
     """
     contradicts: Callable[[Fields], Bools] | None = None
     """messages whose members contradict each other"""
+    position_remark: str = ""
+    """what a reader of ``docs/changes.md`` should know of the position"""
     parts_after_position: bool = False
     """whether partition, offset and place order the rows of one position"""
+
+    def paths(self, role: str) -> tuple[str, ...]:
+        """The paths of a role; none if the system does not have the role."""
+        paths = self.fields.get(role, ())
+        return (paths,) if isinstance(paths, str) else paths
+
+    def with_names(self, names: Mapping[str, str]) -> System:
+        """The system with other names of members that are ``renamable``."""
+        renamed = {role: names[path] for role in self.renamable for path in self.paths(role) if path in names}
+        return self._replace(fields={**self.fields, **renamed})
+
+
+class RowImages(NamedTuple):
+    """The rows in messages, as objects."""
+
+    after: Values
+    before: Values
+    types: Values
+    """what declares the types of the columns"""
 
 
 class Fields:
@@ -104,8 +151,8 @@ class Fields:
     def __init__(self, system: System, column: pa.Array) -> None:
         self.system = system
         self.source: Binary = binary_of(column)
-        self._paths = tuple(dict.fromkeys((*system.fields.values(), *ELSEWHERE)))
-        self._slots = {role: self._paths.index(path) for role, path in system.fields.items()}
+        paths = [path for role in system.fields for path in system.paths(role)]
+        self._paths = tuple(dict.fromkeys((*paths, *ELSEWHERE)))
         self._texts: dict[str, pa.Array] = {}
 
     @cached_property
@@ -114,9 +161,25 @@ class Fields:
         return values.documents(self.source.data, begins, ends, _tree(self._paths), nulls=True)
 
     def value(self, role: str) -> Values:
-        if role not in self._slots:
-            return values.nothing(self.source.data, self.source.rows)
-        return self.documents.value(self._slots[role])
+        found = [self.at_path(path) for path in self.system.paths(role)]
+        value = found[0] if found else values.nothing(self.source.data, self.source.rows)
+        for other in found[1:]:
+            value = value.unless((value.kinds <= NULL) & (other.kinds > NULL), other)
+        return value
+
+    def at_path(self, path: str) -> Values:
+        """The value of each message at one of the paths of the system."""
+        return self.documents.value(self._paths.index(path))
+
+    def images(self, rows: Ints) -> RowImages:
+        """The rows in these messages. A row that is not as declared stays as it is, so that it is no object."""
+        after, before, types = (self.value(role).at(rows) for role in ("after", "before", "types"))
+        item = self.system.item
+        if item is None:
+            return RowImages(after, before, types)
+        types = as_types((after, before), item)
+        after, before = as_objects((after, before), item)
+        return RowImages(after, before, types)
 
     def texts(self, role: str) -> pa.Array:
         if role not in self._texts:

@@ -63,8 +63,12 @@ class TableRows(NamedTuple):
     """BOOLEAN: rows of a snapshot that began after other changes"""
     is_partial: Bools | None = None
     """rows whose ``before`` has only the members that changed; ``after`` has the others"""
+    is_unchanged: Bools | None = None
+    """rows in which a member that ``after`` does not have is the one of ``before``"""
     missing: Bools | None = None
     """rows in which a member that is not there has an unknown value; elsewhere it is NULL"""
+    missing_before: Bools | None = None
+    """the same of ``before``, if not as ``missing``"""
     unmodified: Bools | None = None
     """rows in which a column that is NULL in ``before`` and ``after`` has not changed"""
     unavailable: Unavailable | None = None
@@ -93,9 +97,12 @@ def change_batch(
     rows = len(said.messages)
     added = said.added
     source_after = JsonRows(said.after, types, unavailable=said.unavailable, missing=said.missing, added=added)
-    source_before = JsonRows(said.before, types, unavailable=said.unavailable, missing=said.missing, added=added)
+    missing_before = said.missing if said.missing_before is None else said.missing_before
+    source_before = JsonRows(said.before, types, unavailable=said.unavailable, missing=missing_before, added=added)
     if said.is_partial is not None:
         source_before.add_members_of(source_after, said.is_partial)
+    if said.is_unchanged is not None:
+        source_after.add_members_of(source_before, said.is_unchanged)
     if said.unmodified is not None:
         source_after.keep_nulls_of(source_before, said.unmodified)
     after, before = (read_images(source, types, said.versions) for source in (source_after, source_before))

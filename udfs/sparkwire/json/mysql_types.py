@@ -31,7 +31,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
-from sparkwire.core.column import bools_of, lists, primitive
+from sparkwire.core.column import binary_of, bitmap, bools_of, lists, primitive
 from sparkwire.json import plain_texts, values
 from sparkwire.json.conversions import instants, split_members
 from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, REAL, STRING
@@ -101,8 +101,11 @@ _SQL: Final = {
     "json": "json",
 }
 KNOWN: Final = ", ".join((*(name.upper() for name in _SQL), "DECIMAL(p,s)"))
-_OF_TEXTS: Final = ("binary", "binary_latin1")
+_OF_TEXTS: Final = ("binary", "binary_latin1", "binary_hex")
 """types whose values are texts only"""
+_NIBBLES: Final = np.zeros(256, np.uint8)
+_NIBBLES[np.frombuffer(b"0123456789abcdefABCDEF", np.uint8)] = [*range(16), *range(10, 16)]
+"""the value of each hexadecimal digit"""
 _MASK: Final = re.compile("[0-9]{1,20}")
 _WIDTH: Final = re.compile("[0-9]{1,4}")
 _DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
@@ -241,6 +244,10 @@ def _local_times(texts: pa.Array, _: Type) -> pa.Array:
     return plain_texts.local_times(texts)
 
 
+def _local_times_with_z(texts: pa.Array, _: Type) -> pa.Array:
+    return plain_texts.local_times(pc.replace_substring_regex(texts, "Z$", ""))
+
+
 def _instants(texts: pa.Array, _: Type) -> pa.Array:
     return instants(texts)
 
@@ -254,6 +261,16 @@ def _latin1(texts: pa.Array, _: Type) -> pa.Array:
     if not len(texts) or pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return texts.cast(pa.binary())
     return pa.array([_bytes_or_none(text) for text in texts.to_pylist()], pa.binary())
+
+
+def _from_hex(texts: pa.Array, _: Type) -> pa.Array:
+    """The bytes of hexadecimal digits, with or without ``0x``; NULL for other texts."""
+    plain = pc.match_substring_regex(texts, "^(0x)?([0-9a-fA-F]{2})*$")
+    digits = binary_of(pc.replace_substring_regex(pc.if_else(plain, texts, None), "^0x", ""))
+    nibbles = _NIBBLES[digits.data[int(digits.offsets[0]) : int(digits.offsets[-1])]]
+    ends = ((digits.offsets - digits.offsets[0]) // 2).astype(np.int32)
+    buffers = [bitmap(digits.valid), pa.py_buffer(ends), pa.py_buffer(nibbles[::2] << 4 | nibbles[1::2])]
+    return pa.Array.from_buffers(pa.binary(), len(texts), buffers)
 
 
 def _bytes_or_none(text: str | None) -> bytes | None:
@@ -334,8 +351,10 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "text_latin1": _latin1_text,
     "binary": _base64,
     "binary_latin1": _latin1,
+    "binary_hex": _from_hex,
     "date": _dates,
     "timestamp_ntz": _local_times,
+    "timestamp_ntz_z": _local_times_with_z,
     "timestamp": _instants,
     "enum": _names,
     "set": _members,

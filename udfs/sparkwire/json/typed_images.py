@@ -63,7 +63,17 @@ class Added(NamedTuple):
 Unavailable = Callable[[Values, Type], Bools]
 
 
-_OTHER_THAN_TEXT: Final = {"binary", "binary_latin1", "json", "text_latin1", "enum", "set", "boolean", "decimal"}
+_OTHER_THAN_TEXT: Final = {
+    "binary",
+    "binary_latin1",
+    "binary_hex",
+    "json",
+    "text_latin1",
+    "enum",
+    "set",
+    "boolean",
+    "decimal",
+}
 """types of MySQL whose text in a message is another than the value's"""
 
 

@@ -106,8 +106,10 @@ class Type(NamedTuple):
     """A type of Connect, with its semantic type."""
 
     kind: str
-    """Connect's name: a key of ``_PLAIN``, array, map or struct; ``number``, which accepts a number or its text; or ``text``, a
-    value of MySQL, see `mysql_types`"""
+    """Connect's name: a key of ``_PLAIN``, array, map or struct, or ``number``, which accepts a number or its text.
+
+    The kind ``text`` is a value of a database as text or as JSON, see `mysql_types`.
+    """
     logical: str = ""
     """the name of the semantic type without the package; empty if unknown"""
     arguments: tuple[int, ...] = ()
@@ -185,8 +187,10 @@ _TEXT_TYPES: Final = {
     "text_latin1": pa.string(),
     "binary": pa.binary(),
     "binary_latin1": pa.binary(),
+    "binary_hex": pa.binary(),
     "date": pa.date32(),
     "timestamp_ntz": LOCAL,
+    "timestamp_ntz_z": LOCAL,
     "timestamp": TIMESTAMP,
     "enum": pa.string(),
     "set": pa.list_(pa.string()),

@@ -39,7 +39,8 @@ def changes(
     wire_format: str = "confluent",
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
-    nulls: Literal["written", "absent"] = "written",
+    nulls: Literal["written", "absent"] | None = None,
+    renamed: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """Decode the changes of one table: one row for each change, with the same columns for every format.
 
@@ -54,7 +55,8 @@ def changes(
     column
         the name of the column of messages
     format
-        "databus" (events), "datahub", "debezium" (JSON, or Avro by ``schemas``), "canal" (flat messages), "maxwell", or "ogg"
+        "databus" (events), "datahub", "debezium" (JSON, or Avro by ``schemas``), "canal" (flat messages), "maxwell", "dms" (AWS
+        DMS), "wal2json" (format version 2), or "ogg" (Oracle GoldenGate)
     table
         for Databus, the name of the source's schema; otherwise ``table``, ``database.table`` or ``database.schema.table``
     key, headers
@@ -86,7 +88,10 @@ def changes(
     placeholder
         for Debezium: the connector's ``unavailable.value.placeholder``
     nulls
-        "absent" if the messages leave out columns that are NULL, such as Maxwell's with ``output_nulls=false``
+        "absent" if the messages leave out columns that are NULL, such as Maxwell's with ``output_nulls=false``. "written", the
+        default, if the value of a column that they leave out is unknown
+    renamed
+        the names of members that a setting of the system renames, by their usual names. AWS DMS has ``before-image``
 
     Returns
     -------

@@ -49,7 +49,8 @@ def reading(request: Request) -> Reading:
         by_source,
         request.format != "debezium" or request.before == "full",
         request.placeholder,
-        request.nulls == "absent",
+        request.nulls,
+        request.renamed or {},
         None if survey is None else survey.topics,
         () if survey is None else survey.enveloped,
         survey is not None and survey.only_table,
@@ -64,10 +65,11 @@ def reading(request: Request) -> Reading:
         read_values=sides.values,
         read_keys=sides.keys,
     )
-    missing_is_unknown = request.format not in SYSTEMS or SYSTEMS[request.format].missing_is_unknown
-    never = () if missing_is_unknown else (UNAVAILABLE,)
+    system = SYSTEMS.get(request.format)
+    missing_is_unknown = plan.are_missing_unknown("written" if system is None else system.nulls)
+    has_all = system is not None and system.nulls == "absent" and system.old_row != "key" and not missing_is_unknown
+    never = (UNAVAILABLE,) if has_all else ()
     topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
-    missing_is_unknown &= not plan.absent_nulls
     return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, missing_is_unknown)
 
 

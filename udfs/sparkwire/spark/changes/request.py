@@ -12,12 +12,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, StringType, StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.declarations import FORMATS
+from sparkwire.changes.declarations import FORMATS, SYSTEMS
 from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.spark.frames import quoted
 
 _CHOICES: Final = {"order": ("offset", "source"), "before": ("key", "full"), "nulls": ("written", "absent")}
+"""the values of arguments; the default of ``nulls`` is the format's"""
 _TEXT_TYPE: Final = re.compile(r"`(?:[^`]|``)*`|\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 """a type of texts with a length, or a name in back quotes"""
 
@@ -42,7 +43,8 @@ class Request(NamedTuple):
     wire_format: str = "confluent"
     before: str = "key"
     placeholder: str = UNAVAILABLE
-    nulls: str = "written"
+    nulls: str | None = None
+    renamed: Mapping[str, str] | None = None
 
     def checked(self) -> Request:
         """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
@@ -51,12 +53,12 @@ class Request(NamedTuple):
         if self.format not in FORMATS:
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
+            given = getattr(self, name)
+            if given not in choices and not (name == "nulls" and given is None):
                 raise ValueError(
-                    printable(
-                        f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {getattr(self, name)!r}'
-                    )
+                    printable(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {given!r}')
                 )
+        _check_renamed(self.renamed or {}, self.format)
         for name in ("topic", "partition", "offset"):
             given = getattr(self, name)
             if given is not None and given != name:
@@ -109,6 +111,19 @@ class Request(NamedTuple):
                 )
             )
         return found
+
+
+def _check_renamed(renamed: Mapping[str, str], format: str) -> None:
+    """Raise ValueError if a member has another name that no setting of the system gives it."""
+    system = SYSTEMS.get(format)
+    names = [path for role in system.renamable for path in system.paths(role)] if system else []
+    unknown = [name for name in renamed if name not in names]
+    if unknown:
+        known = ", ".join(names) or f"nothing, because {format} has no members with other names"
+        raise ValueError(printable(f"changes() expected renamed to name {known}, got {unknown[0]!r}"))
+    odd = [name for name in renamed.values() if not isinstance(name, str) or not name or "." in name]
+    if odd:
+        raise ValueError(printable(f"changes() expected renamed to have names of members, got {odd[0]!r}"))
 
 
 def _check_integers(name: str, column: DataFrame) -> None:
