@@ -276,7 +276,8 @@ def wal2json(action: str = "I", columns: Any = ROW, identity: Any = None, **more
 Make = Callable[[str, Any, Any], dict[str, Any]]
 MAKERS: dict[str, Make] = {
     "datahub": lambda op, row, old: datahub(
-        op, **{side: image for side, image in (("before", old), ("after", row)) if image is not None}
+        op,
+        **{side: image for side, image in (("before", old), ("after", row)) if image is not None} or {"before": None},
     ),
     "canal": lambda op, row, old: canal(
         op,
