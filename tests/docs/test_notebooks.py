@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,17 @@ def test_notebook(path: Path, kernel: KernelManager) -> None:
     run.cells.insert(0, nbformat.v4.new_code_cell(FORGET))
     NotebookClient(run, km=kernel, timeout=300).execute()
     assert results(run) == [[], *results(saved)]
+
+
+def test_the_page_lists_every_notebook_and_what_it_needs() -> None:
+    page = (ROOT / "docs" / "guide" / "notebooks.md").read_text("utf-8")
+    needs = dict(re.findall(r"^\| `(\w+)` \| .* \| (.*?) ?\|$", page, re.MULTILINE))
+    assert list(needs) == [path.stem for path in NOTEBOOKS]
+    for path in NOTEBOOKS:
+        code = path.read_text("utf-8")
+        assert ("matplotlib" in needs[path.stem]) == ("import matplotlib" in code), path.stem
+        assert ("`registry`" in needs[path.stem]) == ("Registry.http" in code), path.stem
+        assert ("`delta`" in needs[path.stem]) == ("sparkwire.merge" in code), path.stem
 
 
 def results(notebook: Any) -> list[list[str]]:
