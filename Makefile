@@ -15,7 +15,10 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile --max-worker-
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 
-.PHONY: demo test lint types imports unit without-java pages coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
+.PHONY: setup demo test lint types imports unit without-java pages coverage unit-oldest unit-newest lock spark integration matrix bench docs site wheel wheels distributions release kernels golden clean java
+
+# Everything that the other targets need, and nothing else: it runs no test and no program.
+setup: $(READY)
 
 # The programs of README.md.
 demo: java $(DEMO_READY)
@@ -38,18 +41,21 @@ spark: $(READY) java
 kernels: $(READY)
 	$(BIN)/python -m sparkwire warm
 
+# All complaints at once: each check runs, and any of them fails the target.
 lint: $(READY)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/python -m tools.prose
-	$(BIN)/codespell *.md .github docs udfs tests tools benchmarks sql
-	$(BIN)/yamllint .github mkdocs.yml .pre-commit-config.yaml
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions .github/actions/*/action.yml
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
-	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
-	@if command -v $(ACTIONLINT); then $(ACTIONLINT); else echo "actionlint is not here: what it says of .github is said in CI."; fi
+	@status=0; \
+	$(BIN)/ruff check . || status=1; \
+	$(BIN)/ruff format --check . || status=1; \
+	$(BIN)/python -m tools.prose || status=1; \
+	$(BIN)/codespell *.md .github docs udfs tests tools benchmarks sql || status=1; \
+	$(BIN)/yamllint .github mkdocs.yml .pre-commit-config.yaml || status=1; \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml || status=1; \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-actions .github/actions/*/action.yml || status=1; \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml || status=1; \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml || status=1; \
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml)) || status=1; \
+	if command -v $(ACTIONLINT); then $(ACTIONLINT); else echo "actionlint is not here: what it says of .github is said in CI."; fi || status=1; \
+	exit $$status
 
 types: $(READY)
 	$(BIN)/mypy
