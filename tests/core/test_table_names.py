@@ -23,3 +23,14 @@ def test_the_error_lists_a_few_tables() -> None:
         "the messages have no table x, only db.t00, db.t01, db.t02, db.t03, db.t04, db.t05, db.t06, db.t07, db.t08, db.t09 "
         "and 3 more: choose one of these"
     )
+
+
+@pytest.mark.parametrize("table", ["ORDERS", "shop.Orders", "SHOP.orders", "db.shop.ORDERS"])
+def test_a_table_in_another_case_is_named_as_the_messages_write_it(table: str) -> None:
+    tables = ["db.Shop.orders", "db.Shop.lines"]
+    error = unknown_table(table, tables, "the messages")
+    assert str(error) == f"the messages have no table {table}, but db.Shop.orders: write it in this case"
+
+
+def test_a_table_of_another_database_is_no_other_case() -> None:
+    assert "only a.Orders" in str(unknown_table("b.orders", ["a.Orders"], "the messages"))

@@ -45,7 +45,20 @@ def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:
     """The error for a table that does not exist in ``where``, a plural noun."""
     if not tables:
         return ValueError(printable(f"{where} have no table {table}, or any other: pass columns"))
+    similar = [name for name in tables if _differ_in_case(table_of(table), table_of(name))]
+    if similar:
+        return ValueError(
+            printable(f"{where} have no table {table}, but {' and '.join(similar)}: write it in this case")
+        )
     more = f" and {len(tables) - _MAX_LISTED} more" if len(tables) > _MAX_LISTED else ""
     return ValueError(
         printable(f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these")
+    )
+
+
+def _differ_in_case(one: Table, other: Table) -> bool:
+    """Whether two names are of one table, if case does not count."""
+    outer = {part.casefold() for part in other[1:] if part is not None}
+    return one.name.casefold() == other.name.casefold() and all(
+        part is None or part.casefold() in outer for part in one[1:]
     )
