@@ -561,6 +561,17 @@ def sortable(order: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple((part is not None, part) for part in order.values())
 
 
+def test_the_default_tombstones_of_debezium_by_source() -> None:
+    """A tombstone has no position. In a topic of envelopes, the delete before it says everything."""
+    delete = [record(envelope("d", KEY), KEY), record(None, KEY)]
+    [row] = rows(delete, order="source")
+    assert parts(row, "_op_", "_error_") == ("DELETE", None)
+    assert [row["_op_"] for row in rows(delete)] == ["DELETE", "DELETE"]
+    flattened = record(m.ROW | {"__op": "u", "__file": "binlog.000003", "__pos": 1, "__row": 0}, KEY)
+    found = rows([*delete, flattened], order="source")
+    assert [row["_error_"] for row in found] == [None, "MISSING_FIELD", None]
+
+
 def test_a_row_of_a_snapshot_without_a_position() -> None:
     """That of an initial snapshot comes first. Of another one, its place is unknown."""
     nowhere: dict[str, Any] = {"connector": "postgresql", "lsn": None, "sequence": None}

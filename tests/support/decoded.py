@@ -63,6 +63,7 @@ def _decoder(
         renamed=renamed or {},
         topics=known.topics,
         enveloped=known.enveloped,
+        flattened=known.flattened,
         only_table=known.only_table,
         has_given_keys=keys is not None,
     )

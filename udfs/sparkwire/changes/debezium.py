@@ -98,7 +98,8 @@ def read_debezium(
     odd |= _notices_with_columns(scan, types) & ~wrong
     odd |= _flat_operations(scan, types) & ~wrong
     odd |= (_flat_envelopes(scan, types) | _flat_objects(messages, records, plan) & (own | unknown)) & ~wrong
-    rows = np.flatnonzero((own | unknown | wrong | odd) & ~(notices & ~odd) & ~(dead & ~has_key))
+    left_out = (notices & ~odd) | (dead & ~has_key) | (dead & _in_topics_with_deletes(records, plan))
+    rows = np.flatnonzero((own | unknown | wrong | odd) & ~left_out)
     taken, is_dead = primitive(rows), dead[rows]
     operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
     no_key = keys is None
@@ -152,7 +153,7 @@ def _contradicts(scan: Messages) -> Bools:
     operations = scan.operations
     before, after = (scan.slot(image).kinds > NULL for image in ("before", "after"))
     is_truncate = operations == TRUNCATE_CODE
-    found = scan.enveloped & (
+    found: Bools = scan.enveloped & (
         (is_truncate & (before | after))
         | ((operations == INSERT_CODE) | (operations == READ_CODE)) & before & after
         | (operations == DELETE_CODE) & after & ~scan.of_cassandra
@@ -224,13 +225,15 @@ def _rows_like_notices(messages: MessageSide, keys: MessageSide | None, types: M
 def _is_elsewhere(scan: Messages, types: Mapping[str, Type]) -> Bools:
     """Messages of TiCDC whose row is elsewhere."""
     found = is_elsewhere(*map(scan.slot, ELSEWHERE))
-    return found & scan.enveloped if _OF_TIDB in types else found
+    if _OF_TIDB in types:
+        found &= scan.enveloped
+    return found
 
 
 def heartbeats_with_more(messages: MessageSide, keys: MessageSide | None, columns: Collection[str]) -> Bools:
     """Heartbeats with more members than a time. Their keys name the server."""
     scan = messages.scan
-    found = scan.flattened & (scan.slot("ts_ms").kinds == INTEGER)
+    found: Bools = scan.flattened & (scan.slot("ts_ms").kinds == INTEGER)
     rows = np.flatnonzero(found)
     if len(rows):
         names = None if keys is None or _SERVER in columns else RecordKeys(keys, {}, None).names(rows).to_pylist()
@@ -253,7 +256,8 @@ def _flat_operations(scan: Messages, types: Mapping[str, Type]) -> Bools:
     """Objects without an envelope that have the operation of one, if it is not a column of the table."""
     if "op" in types:
         return np.zeros(scan.source.rows, np.bool_)
-    return scan.flattened & bools_of(pc.is_in(values.texts(scan.slot("op").only(scan.flattened)), _OPS))
+    found: Bools = scan.flattened & bools_of(pc.is_in(values.texts(scan.slot("op").only(scan.flattened)), _OPS))
+    return found
 
 
 def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:
@@ -270,6 +274,18 @@ def _flat_envelopes(scan: Messages, types: Mapping[str, Type]) -> Bools:
         sums = np.concatenate(([0], np.cumsum(of_source)))
         found[rows] = sums[images.listed.firsts[1:]] > sums[images.listed.firsts[:-1]]
     return found
+
+
+def _in_topics_with_deletes(records: MessageRecords, plan: ReadPlan) -> Bools:
+    """By the source's positions: messages in topics of envelopes alone. There, a delete comes before each tombstone.
+
+    A tombstone has no position, so it could not be a change.
+    """
+    topics = sorted({*plan.enveloped} - {*plan.flattened}) if plan.by_source else []
+    rows = len(records.values)
+    if not topics or records.topics is None:
+        return np.full(rows, bool(topics))
+    return bools_of(pc.is_in(records.topics.cast(pa.string()).fill_null(""), pa.array(topics, pa.string())))
 
 
 def _flat_objects(messages: MessageSide, records: MessageRecords, plan: ReadPlan) -> Bools:

@@ -47,6 +47,8 @@ class ReadPlan(NamedTuple):
     """whose messages each topic has, "" for records without topics: OWN, OTHER or UNKNOWN; None for a stream"""
     enveloped: tuple[str, ...] = ()
     """the topics with envelopes of Debezium, in which an object without an envelope is no row"""
+    flattened: tuple[str, ...] = ()
+    """the topics with flattened rows, in which a tombstone may be the only message about a deleted row"""
     only_table: bool = False
     """whether the input has messages of this table alone"""
     epoch: int = 0

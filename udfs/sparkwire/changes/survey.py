@@ -38,8 +38,17 @@ _ALIKE: Final = {"BINARY", "JSON"}
 _TIMES: Final = {"TIMESTAMP", "TIMESTAMP_NTZ"}
 """types whose values look alike"""
 _TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS = "table", "columns", "keys", "topic", "advice", "nameless"
-_ENVELOPES: Final = "envelopes"
-_KINDS: Final = (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS, _ENVELOPES)
+_ENVELOPES, _FLATTENED = "envelopes", "flattened"
+_KINDS: Final = (_TABLE, _COLUMNS, _KEYS, _TOPIC, _ADVICE, _NAMELESS, _ENVELOPES, _FLATTENED)
+
+
+class MisfitError(ValueError):
+    """The messages of a table declare types of a column that do not fit together."""
+
+    def __init__(self, text: str, columns: Sequence[str]) -> None:
+        super().__init__(text)
+        self.columns = columns
+        """the names of all columns of the table"""
 
 
 class Survey(NamedTuple):
@@ -61,6 +70,8 @@ class Survey(NamedTuple):
     """whether there are rows that name no table"""
     enveloped: tuple[str, ...] = ()
     """the topics with envelopes of Debezium that name their table"""
+    flattened: tuple[str, ...] = ()
+    """the topics with flattened rows"""
 
     @classmethod
     def of(cls, facts: Iterable[str], format: str, table: Table | None) -> Survey:
@@ -82,10 +93,21 @@ class Survey(NamedTuple):
             sorted(seen[_ADVICE]),
             bool(seen[_NAMELESS]),
             tuple(seen[_ENVELOPES]),
+            tuple(seen[_FLATTENED]),
         )
 
 
 def _columns(texts: list[str], format: str) -> dict[str, str]:
+    """The columns of all these versions. Raises MisfitError if the types of a column do not fit together."""
+    try:
+        return _combined_columns(texts, format)
+    except ValueError as error:
+        raise MisfitError(
+            str(error), list(dict.fromkeys(name for text in texts for name in json.loads(text)))
+        ) from error
+
+
+def _combined_columns(texts: list[str], format: str) -> dict[str, str]:
     if format == "debezium":
         return all_columns(texts)
     versions = [json.loads(text) for text in sorted(set(texts), key=lambda text: (-text.count(":"), text))]
@@ -210,7 +232,9 @@ def survey_debezium(
         has_key = np.zeros(len(is_row), np.bool_) if keys is None else bools_of(keys.column.is_valid())
         dead = (~bools_of(messages.column.is_valid()) | scan.tombstones) & has_key
         facts += _topic_facts(records.topics, is_row | dead, own, named & ~dead)
-        facts += _envelope_facts(records.topics, is_row & named & scan.enveloped)
+        facts += _form_facts(_ENVELOPES, records.topics, is_row & named & scan.enveloped)
+        is_flattened = is_row & scan.flattened & (scan.has_added_members | bools_of(declared.names.is_valid()))
+        facts += _form_facts(_FLATTENED, records.topics, is_flattened)
         facts += _debezium_facts(messages, keys, own & named, None)
         facts += _debezium_facts(messages, keys, own & ~named, records.topics)
     return facts + _advice_facts(messages.column, wrong, "debezium")
@@ -244,11 +268,11 @@ def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bool
         yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
 
 
-def _envelope_facts(topics: pa.Array | None, envelopes: Bools) -> list[str]:
-    """The topics of these envelopes."""
-    rows = primitive(np.flatnonzero(envelopes))
+def _form_facts(form: str, topics: pa.Array | None, chosen: Bools) -> list[str]:
+    """The topics of messages with this form."""
+    rows = primitive(np.flatnonzero(chosen))
     names = [""] if topics is None else pc.unique(topics.take(rows).cast(pa.string()).fill_null("")).to_pylist()
-    return [_fact(_ENVELOPES, name) for name in names] if len(rows) else []
+    return [_fact(form, name) for name in names] if len(rows) else []
 
 
 def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Ints:

@@ -129,7 +129,11 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
     right = changes.where(f"{ERROR} IS NULL") if ERROR in changes.columns else changes
     key_lists = [list(row[0]) for row in right.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
     if not key_lists:
-        raise ValueError(printable(f"no message names the primary key of the table: {give}"))
+        raise ValueError(
+            printable(
+                f"no message names the primary key of the table: {give}. Of a table without a key, two equal rows count as one"
+            )
+        )
     if len(key_lists) > 1:
         raise ValueError(printable(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}"))
     return key_lists[0]

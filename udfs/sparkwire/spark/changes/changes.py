@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -11,13 +12,17 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import KEYS, KEYS_KNOWN, MISSING_IS_UNKNOWN, NEVER, ORDER, TOPIC, UNAVAILABLE
+from sparkwire.changes.columns import ERROR, KEYS, KEYS_KNOWN, MISSING_IS_UNKNOWN, NEVER, ORDER, TOPIC, UNAVAILABLE
+from sparkwire.changes.survey import MisfitError
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes import databus_changes, json_changes
 from sparkwire.spark.changes.reading import Reading
 from sparkwire.spark.changes.request import Request, is_case_sensitive
 from sparkwire.spark.frames import is_name_in, quoted
+
+_log = logging.getLogger("sparkwire")
 
 
 def changes(
@@ -135,7 +140,8 @@ def changes(
 def changes_by_table(df: DataFrame, column: str = "value", *, format: str, **options: Any) -> dict[str, DataFrame]:
     """Decode the changes of every table in the messages: one DataFrame for each table, as from `changes`.
 
-    The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``.
+    The function reads the batch once to find the tables. For Databus, the tables are those of ``schemas``. If a table's messages
+    declare types of a column that do not fit together, each of its changes has an error that says so.
 
     Parameters
     ----------
@@ -151,7 +157,19 @@ def changes_by_table(df: DataFrame, column: str = "value", *, format: str, **opt
     """
     arguments = {name: options[name] for name in ("headers", "schemas", "wire_format") if name in options}
     tables = _tables(Request(df, column, format, "", **arguments).checked())
-    return {name: changes(df, column, format=format, table=name, **options) for name in tables}
+    return {name: _changes_of_table(df, column, format, name, options) for name in tables}
+
+
+def _changes_of_table(df: DataFrame, column: str, format: str, table: str, options: Mapping[str, Any]) -> DataFrame:
+    """The changes of one of several tables. If its columns have types that do not fit together, each change has an error."""
+    try:
+        return changes(df, column, format=format, table=table, **options)
+    except MisfitError as error:
+        _log.warning("the changes of %s are errors: %s", printable(table), printable(str(error)))
+        texts = dict.fromkeys(error.columns, "STRING")
+        found = changes(df, column, format=format, table=table, **{**options, "columns": texts})
+        reason = F.lit(f"{ERRORS[BAD_FIELD]}: {error}")
+        return found.withColumn(ERROR, F.coalesce(ERROR, reason))
 
 
 def _tables(request: Request) -> list[str]:

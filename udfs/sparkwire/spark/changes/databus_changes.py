@@ -21,6 +21,11 @@ from sparkwire.spark.frames import check_binary, quoted
 
 def reading(request: Request) -> Reading:
     """How the events of a source are read. Raises ValueError if the schemas do not have the source."""
+    if request.column == "value" and "event" in request.df.columns:
+        raise ValueError(
+            'changes() of databus expected the column of events, got "value", the default. The DataFrame has a column event: '
+            'pass column="event"'
+        )
     check_binary(request.df, request.column)
     if request.schemas is None:
         raise ValueError(

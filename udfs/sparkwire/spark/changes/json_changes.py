@@ -53,6 +53,7 @@ def reading(request: Request) -> Reading:
         request.renamed or {},
         None if survey is None else survey.topics,
         () if survey is None else survey.enveloped,
+        () if survey is None else survey.flattened,
         survey is not None and survey.only_table,
         request.epoch if isinstance(request.epoch, int) else 0,
         bool(request.keys),
@@ -113,7 +114,14 @@ def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
                 f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
             )
         )
-    return request.order == "source" or ("offsets" not in roles and position_of(request.format) is not None)
+    if "offsets" not in roles and position_of(request.format) is None:
+        raise ValueError(
+            printable(
+                f"changes() expected a column of offsets for {request.format}, which has no positions, got none among "
+                f"{', '.join(request.df.columns)}: name the column of the records' offsets with offset="
+            )
+        )
+    return request.order == "source" or "offsets" not in roles
 
 
 def _keys(survey: Survey | None, columns: Mapping[str, str]) -> tuple[str, ...] | None:
