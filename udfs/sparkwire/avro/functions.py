@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from sparkwire.avro.schema import parse
 from sparkwire.avro.texts import JsonTexts
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.base.printable import printable
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
 from sparkwire.core.function import Format, Function
 from sparkwire.errors import SchemaError
@@ -33,7 +33,7 @@ _SCHEMA: Final = (
 )
 
 
-@lru_cache(_KEPT)
+@text_cache(_KEPT)
 def _reader(schema: str) -> JsonReader:
     return json_reader(parse(schema))
 

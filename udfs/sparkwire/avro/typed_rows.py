@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.base.printable import printable
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import Spans, spans_of
 from sparkwire.core.column_names import distinct_names
 from sparkwire.errors import SchemaError
@@ -145,7 +145,7 @@ def _writer(schema: Schema, type_name: str) -> _Writer:
     return _Writer(record, record)
 
 
-@lru_cache(64)
+@text_cache(64)
 def _planned(
     texts: tuple[str, ...], reader_schema: str | None, fields_of_last: bool, framed: bool, type_name: str
 ) -> ColumnPlan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.to_avro import encode
 from sparkwire.base.error_codes import OK
 from sparkwire.base.printable import printable
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import spans_of
 
 
@@ -37,7 +37,7 @@ class Typed(NamedTuple):
         return decoded.reasons if self.reasons else decoded.column
 
 
-@lru_cache(256)
+@text_cache(256)
 def _planned(schema: str, reader_schema: str, names_as_written: bool = False) -> ColumnPlan:
     return plan([parse(schema)], parse(reader_schema), names_as_written=names_as_written)
 
@@ -92,6 +92,6 @@ def encoded(column: pa.Array, schema: str) -> pa.Array:
     return encode(column, _parsed(schema))
 
 
-@lru_cache(256)
+@text_cache(256)
 def _parsed(schema: str) -> Schema:
     return parse(schema)

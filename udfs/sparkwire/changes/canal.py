@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.json_text import parsed_json
+from sparkwire.base.text_cache import text_cache
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import ROWS, TEXT, Fields, System
 from sparkwire.core.column import bools_of, text_or_null
@@ -52,7 +52,7 @@ _GTID: Final = (
 _MARIADB: Final = r"^[0-9]+-[0-9]+-[0-9]+$"
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _types(text: str) -> Mapping[str, Type]:
     with suppress(ValueError):
         return {name: of_declaration(type) for name, type in parsed_json(text).items() if isinstance(type, str)}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
 
 from sparkwire.base.json_text import parsed_json
+from sparkwire.base.text_cache import text_cache
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.changes.systems import ROW, TEXT, Fields, System
@@ -29,7 +29,7 @@ def datahub_type(text: str) -> Type:
     return _TYPES.get(text.upper()) or type_of(text)
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _declared(text: str) -> Mapping[str, Type]:
     columns: list[dict[str, Any]] = []
     with suppress(ValueError):

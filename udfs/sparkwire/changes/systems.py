@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import Binary, binary_of, bools_of, micros, text_or_null
 from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
@@ -269,6 +270,6 @@ def is_elsewhere(*marks: Values) -> Bools:
     return elsewhere
 
 
-@lru_cache(64)
+@text_cache(64)
 def _tree(given: tuple[str, ...]) -> Paths:
     return paths(*given)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schema import parse
 from sparkwire.avro.schemas import Schemas
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table, table_name
 from sparkwire.debezium.change_rows import MessageSide
@@ -64,7 +64,7 @@ class _Schema(NamedTuple):
     name: str
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _schema(text: str) -> _Schema:
     schema = json.loads(text)
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import binary_of, from_codes, micros, primitive, timestamps
 from sparkwire.debezium.layout import OPERATION_NAMES, is_added
@@ -207,7 +207,7 @@ def _inside(texts: Values) -> Images:
 # ---------------------------------------------------------------- embedded schemas
 
 
-@lru_cache(256)
+@text_cache(256)
 def declared_columns(text: str) -> list[dict[str, Any]] | None:
     """The columns of a row in a message's schema; for an envelope, those of ``after``. None if there are none."""
     fields = row_fields(text)

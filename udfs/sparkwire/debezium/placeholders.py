@@ -21,12 +21,12 @@ import json
 import uuid
 from collections.abc import Callable
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
 from sparkwire.json import values
 from sparkwire.json.grammar import ARRAY, ESCAPED, OBJECT, STRING
@@ -117,7 +117,7 @@ def uuid_of(data: bytes) -> uuid.UUID:
     return uuid.UUID(bytes=bytes(digest))
 
 
-@lru_cache(64)
+@text_cache(64)
 def placeholder_of(setting: str) -> Placeholder:
     """The placeholder of a connector's setting. Raises ValueError if its hexadecimal digits are invalid."""
     if not setting.startswith(_HEX):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.cells import of_cell
@@ -27,7 +27,7 @@ DECLARATION: Final = "columns STRING"
 """the SQL type of the rows of ``declarations``"""
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def schema_types(text: str) -> Mapping[str, Type]:
     """The columns of a message's schema. Columns of types that Connect does not have are left out."""
     columns = ((field["field"], of_schema(field)) for field in row_fields(text) or ())

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +31,7 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import binary_of, bitmap, bools_of, lists, primitive
+from sparkwire.base.text_cache import text_cache
 from sparkwire.json import plain_texts, values
 from sparkwire.json.conversions import instants, split_members
 from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, REAL, STRING
@@ -122,7 +122,7 @@ def of_sql(text: str) -> Type:
     raise ValueError(f"{printable(repr(text))} is no type of a column: use one of {KNOWN}")
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def of_declaration(text: str) -> Type:
     """The type of a column as MySQL declares it, with the values of Canal: ``int(10) unsigned``, ``enum('a','b')``."""
     match = _DECLARED.match(text.lower())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
 from sparkwire.json import readers, values
 from sparkwire.json.conversions import Converted, convert, fit_type
@@ -301,6 +302,6 @@ class JsonRows:
         return [MapEntries(rows[images.rows[places]], images.names.take(primitive(places)), texts)]
 
 
-@lru_cache(256)
+@text_cache(256)
 def _tree(columns: tuple[str, ...], added: tuple[str, ...]) -> Paths:
     return tree_of([(name,) for name in (*columns, *(name for name in added if name not in columns))])

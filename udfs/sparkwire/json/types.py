@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.base.text_cache import text_cache
 
 LOCAL: Final = pa.timestamp("us")
 DIGITS: Final = 38
@@ -277,7 +278,7 @@ def _of_schema(schema: Mapping[str, Any], levels: int) -> Type:
 # ---------------------------------------------------------------- texts
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def type_of(text: str) -> Type:
     """Parse the text of a type. Raises ValueError if it is invalid."""
     tokens: list[tuple[str, str]] = []

@@ -7,7 +7,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from hashlib import md5
 from itertools import chain, islice
 from types import MappingProxyType
@@ -20,6 +20,7 @@ import pyarrow as pa
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.base.printable import printable
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import binary_of, spans_of
 from sparkwire.databus import layout
 from sparkwire.databus.functions import FORMAT
@@ -227,7 +228,7 @@ def records(payloads: pa.BinaryArray, schema: str) -> list[Any]:
     return decoded
 
 
-@cache
+@text_cache(256)
 def _plan(schema: str) -> ColumnPlan:
     parsed = parse(schema)
     return plan([parsed], parsed)

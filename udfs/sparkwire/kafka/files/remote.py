@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, PathParts, listed_at
 from sparkwire.kafka.files.copies import LOG, Copy, in_bucket, is_decided, topic_id_of, topic_of, without_leftovers
 from sparkwire.kafka.files.guard import entry_id
@@ -144,7 +144,7 @@ def loaded(copy: Copy) -> Manifest | str:
     return manifest._replace(first=copy.base)
 
 
-@lru_cache(_REMEMBERED)
+@text_cache(_REMEMBERED, 64 << 20, lambda given: given[0].size)
 def _loaded(object: File, stored: int) -> Manifest | str:
     try:
         with OpenFile(object) as source:
@@ -179,7 +179,7 @@ def _of_plain_copy(copy: Copy) -> Manifest | str:
 
 def forget_manifests() -> None:
     """Empty the cache of manifests."""
-    _loaded.cache_clear()
+    _loaded.clear()
 
 
 def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
