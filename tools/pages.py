@@ -17,8 +17,7 @@ from sparkwire.changes.declarations import FORMATS as CHANGE_FORMATS
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import position_type
 from sparkwire.core.arguments import brief
-from sparkwire.core.function import Format, Function
-from sparkwire.core.parameters import default_of
+from sparkwire.core.function import Format, Function, default_of
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka.cluster.tables import TABLES
 from tools.format_tables import cell, sections

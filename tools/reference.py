@@ -11,8 +11,7 @@ from pathlib import Path
 
 from sparkwire.catalogue import FORMATS
 from sparkwire.core.arguments import counted
-from sparkwire.core.function import Format, Function
-from sparkwire.core.parameters import Parameter, default_of, parameters
+from sparkwire.core.function import Format, Function, Parameter, default_of, parameters
 from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_options

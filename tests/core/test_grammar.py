@@ -16,8 +16,8 @@ from sparkwire.base.wire import Field, Layout
 from sparkwire.core.lines import Line
 from sparkwire.core.walk import Walker
 from sparkwire.databus.layout import EVENT_V1, EVENT_V2, V2_METADATA, V2_PAYLOAD
+from sparkwire.kafka.indexes import TXN_INDEX
 from sparkwire.kafka.layout import BATCH, MESSAGE, OVERHEAD, RECORD, WHOLE_BATCH
-from sparkwire.kafka.txn_index import TXN_INDEX
 from tests.kafka.test_oracle import mutated, mutated_messages, resealed
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask, plain

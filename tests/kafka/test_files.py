@@ -14,7 +14,7 @@ import pytest
 import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.core.sources.tasks import packed
+from sparkwire.core.sources.table import packed
 from sparkwire.kafka.files import decode, headers, kafka_log, log, splits
 from tests.kafka.test_damage import batch, record
 from tests.kafka.test_oracle import mutated

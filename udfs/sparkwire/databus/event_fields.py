@@ -14,11 +14,37 @@ from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import build, empty, from_codes, gather, primitive, timestamps
 from sparkwire.databus import layout, parts
 from sparkwire.databus.event_kernels import UNKNOWN
-from sparkwire.databus.key_text import measure_keys, write_keys
 from sparkwire.databus.layout import NO_VARIANT, V1_LITTLE, V2_LITTLE
 from sparkwire.databus.parts import NO_NUMBER
 from sparkwire.databus.scan import Events
-from sparkwire.kernels import Bools, Ints
+from sparkwire.kernels import Bools, Bytes, Ints, copy, int64, kernel
+from sparkwire.kernels.text import decimal_width, utf8_valid, write_decimal
+
+
+@kernel
+def measure_keys(data: Bytes, starts: Ints, sizes: Ints, longs: Ints, is_long: Bools, texts: Ints) -> None:
+    """Size of every key as text [bytes], -1 if there is no key or it is not UTF-8."""
+    for row in range(texts.size):
+        if is_long[row]:
+            texts[row] = decimal_width(longs[row])
+        elif sizes[row] >= 0 and utf8_valid(data, starts[row], sizes[row]):
+            texts[row] = sizes[row]
+        else:
+            texts[row] = -1
+
+
+@kernel
+def write_keys(
+    data: Bytes, starts: Ints, longs: Ints, is_long: Bools, texts: Ints, offsets: npt.NDArray[np.int32], out: Bytes
+) -> None:
+    """Write every key as text; ``offsets`` follow from the sizes of ``measure_keys``."""
+    for row in range(texts.size):
+        if texts[row] > 0:
+            if is_long[row]:
+                write_decimal(out, int64(offsets[row]), longs[row], texts[row])
+            else:
+                copy(out, int64(offsets[row]), data, starts[row], texts[row])
+
 
 FIELDS = ColumnTable[Events]()
 

@@ -6,9 +6,16 @@ it has checked that the field's bytes are inside the row.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
 from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, HEADER_CRC_MISMATCH, OK, TRUNCATED, VALUE_CRC_MISMATCH
+from sparkwire.core.column import empty
 from sparkwire.databus import layout
-from sparkwire.kernels import Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
+from sparkwire.databus.layout import BYTES_KEY, LONG_KEY
+from sparkwire.kernels import Bools, Bytes, crc32_raw, i32, int64, kernel, u8, u16, u32
 
 _V1_CRC = layout.V1["header_crc"].offset
 _V1_COVERED = layout.V1["length"].offset
@@ -215,3 +222,30 @@ def body_error(size: int, length: int, bounded: bool, checks: int) -> int:
     if not bounded:
         return BAD_LENGTH
     return OK if checks == 1 else VALUE_CRC_MISMATCH
+
+
+@kernel
+def find_opcodes(attributes: npt.NDArray[Any], variants: npt.NDArray[np.int8], out: npt.NDArray[np.int8]) -> None:
+    """Index into ``OPCODES``, -1 for none. V1 has two bits; if both are set, it is UPSERT. V2 has a number; 3 is no opcode."""
+    for row in range(out.size):
+        bits = int64(attributes[row]) & layout.V2_OPCODE_MASK
+        if bits == 3:
+            out[row] = -1 if is_v2(variants[row]) else 0
+        else:
+            out[row] = bits - 1
+
+
+def key_kinds(bits: npt.NDArray[Any], is_v2: Bools) -> npt.NDArray[np.int8]:
+    """The kind of each key, from the attributes: a bit in V1, a number in V2."""
+    kinds = empty(len(bits), np.int8)
+    find_key_kinds(bits, is_v2, kinds)
+    return kinds
+
+
+@kernel
+def find_key_kinds(bits: npt.NDArray[Any], is_v2: Bools, out: npt.NDArray[np.int8]) -> None:
+    for row in range(out.size):
+        if is_v2[row]:
+            out[row] = ((int64(bits[row]) >> layout.V2_KEY_SHIFT) & layout.V2_KEY_MASK) - 1
+        else:
+            out[row] = BYTES_KEY if int64(bits[row]) & layout.V1_BYTES_KEY else LONG_KEY

@@ -12,8 +12,7 @@ import pyarrow as pa
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import Offsets, binary_of, empty, rooms
 from sparkwire.databus import event_kernels, layout, parts
-from sparkwire.databus.attributes import find_opcodes, key_kinds
-from sparkwire.databus.event_kernels import UNKNOWN
+from sparkwire.databus.event_kernels import UNKNOWN, find_opcodes, key_kinds
 from sparkwire.databus.layout import FIELDS, LONG_KEY, NO_KEY, NO_VARIANT, V2_BIG
 from sparkwire.databus.parts import KEY, NUMBERS, SPANS, PartSpans, one_row
 from sparkwire.kernels import (

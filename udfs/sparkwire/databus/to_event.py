@@ -38,8 +38,8 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import Spans, binary_of, bools_of, build, empty, plain_value, read_only, spans_of
 from sparkwire.databus import layout
-from sparkwire.databus.attributes import key_kinds
 from sparkwire.databus.event_bytes import FIXED, Parts, measure_events, write_events
+from sparkwire.databus.event_kernels import key_kinds
 from sparkwire.databus.input_fields import InputFields, reject
 from sparkwire.databus.parts import (
     DIGEST,

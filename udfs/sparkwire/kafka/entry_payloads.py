@@ -13,7 +13,7 @@ from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
 from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import BATCH_SIZE, CODEC_MASK, NONE, OVERHEAD
-from sparkwire.kafka.message import content, within
+from sparkwire.kafka.read_messages import content, within
 from sparkwire.kernels import Bytes, Ints, kernel
 
 

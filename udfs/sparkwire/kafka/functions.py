@@ -14,15 +14,21 @@ from sparkwire.kafka import (
     lookups,
     producer_snapshot,
     to_records,
-    txn_index,
 )
 from sparkwire.kafka.batches import BATCHES, scan_batches
 from sparkwire.kafka.cluster import group_record, internal_json, transaction_record
 from sparkwire.kafka.cluster.internal_records import record_function
-from sparkwire.kafka.headers_map import decode_headers_map
-from sparkwire.kafka.indexes import OFFSET_INDEX_COLUMNS, TIME_INDEX_COLUMNS, offset_index, time_index
+from sparkwire.kafka.indexes import (
+    OFFSET_INDEX_COLUMNS,
+    TIME_INDEX_COLUMNS,
+    TXN_INDEX_COLUMNS,
+    aborted_txns,
+    offset_index,
+    time_index,
+)
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES, MAX_VALUE_BYTES
 from sparkwire.kafka.messages import MESSAGE_COLUMNS, MessageColumn
+from sparkwire.kafka.record_columns import decode_headers_map
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
 _MESSAGE: Final = bytes.fromhex(
@@ -120,8 +126,8 @@ FUNCTIONS: Final = (
     ),
     rows_function(
         "kafka_txn_index(file BINARY)",
-        txn_index.COLUMNS,
-        txn_index.aborted_txns,
+        TXN_INDEX_COLUMNS,
+        aborted_txns,
         "A .txnindex file: the aborted transactions whose abort marker is in the segment, with their first and last offset.",
         "transform(kafka_txn_index(txn_index), t -> concat_ws(' ', t.producer_id, t.first_offset, t.last_offset)) -> "
         "[11 0 15, 22 32 40]",

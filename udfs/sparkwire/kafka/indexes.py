@@ -1,20 +1,32 @@
-"""Files of entries of a fixed size: the offset index and the time index of a segment.
+"""Files of entries of a fixed size: the offset index, the time index and the `.txnindex` of a segment.
 
-Neither index has a header or a checksum. A broker allocates the index of its active segment in advance and fills it with
+No index has a header or a checksum. A broker allocates the index of its active segment in advance and fills it with
 zeros, so zeros at the end are not entries. Bytes after the last complete entry are ignored.
+
+A `.txnindex` file has the aborted transactions whose abort marker is in the segment. A broker does not allocate it in advance, so
+every complete entry counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.wire import Layout
+from sparkwire.base.wire import Field, Layout
 from sparkwire.core.builders import Column
 from sparkwire.core.column import Offsets, binary_of, empty
-from sparkwire.kafka.fixed_entries import Entries, EntryFields, entry_reader, spread, stored
+from sparkwire.kafka.fixed_entries import (
+    Entries,
+    EntryFields,
+    entries_columns,
+    entries_scan,
+    entry_reader,
+    spread,
+    stored,
+)
 from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX
 from sparkwire.kernels import Bytes, Ints, int64, kernel, u8
 
@@ -64,3 +76,16 @@ TIME_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
     Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", stored("timestamp")),
     Column("offset", "BIGINT", "Offset of the batch with this timestamp.", stored("offset")),
 )
+
+
+TXN_INDEX: Final = Layout(
+    "entry of a transaction index",
+    Field("version", "i16", "0"),
+    Field("producer_id", "i64", "Producer id of the transaction"),
+    Field("first_offset", "i64", "First offset of the transaction"),
+    Field("last_offset", "i64", "Last offset of the transaction, that of its abort marker"),
+    Field("last_stable_offset", "i64", "The last stable offset at the abort: no transaction was open below it"),
+)
+
+aborted_txns = entries_scan(TXN_INDEX)
+TXN_INDEX_COLUMNS: Final = entries_columns(TXN_INDEX)

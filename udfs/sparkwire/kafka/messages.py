@@ -18,7 +18,6 @@ from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import Binary, arrays, binary_of, checked_total, empty, from_codes, primitive, timestamps
 from sparkwire.kafka.codecs import NAMES
 from sparkwire.kafka.layout import TIMESTAMP_TYPES
-from sparkwire.kafka.output import binary
 from sparkwire.kafka.read_messages import (
     HAS_ATTRIBUTES,
     HAS_CRC,
@@ -33,6 +32,7 @@ from sparkwire.kafka.read_messages import (
     copy_fields,
     read_messages,
 )
+from sparkwire.kafka.record_columns import binary
 from sparkwire.kernels import COPY_SLACK, Bools
 
 MESSAGE_COLUMNS: Final = ColumnTable["MessageColumn"]()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sparkwire.base.error_codes import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
 from sparkwire.kafka import record_columns
 from sparkwire.kafka.layout import CODEC_MASK, ENTRY, LEAST_SIZE, MESSAGE_1, NO_TIMESTAMP, NONE, OVERHEAD
-from sparkwire.kafka.message import MESSAGE_MAGIC, content, within
+from sparkwire.kafka.read_messages import MESSAGE_MAGIC, content, within
 from sparkwire.kafka.record_columns import RecordColumns, SelectedColumns
 from sparkwire.kafka.search import matches_pattern
 from sparkwire.kernels import Bytes, copy, crc32, i8, i32, i64, int64, kernel, u32

@@ -11,13 +11,49 @@ from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, OK, 
 from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.layout import (
     CODEC_MASK,
+    LENGTH,
     LOG_APPEND_TIME,
     MESSAGE_0,
     MESSAGE_1,
     NO_TIMESTAMP,
 )
-from sparkwire.kafka.message import MESSAGE_MAGIC, NOWHERE, Content, content, within
-from sparkwire.kernels import Bytes, copy, crc32, field_reader, i8, int64, kernel, prefetch, variant_of
+from sparkwire.kernels import Bytes, copy, crc32, field_reader, i8, i32, int64, kernel, prefetch, variant_of
+
+NOWHERE = -1
+"""the position of a missing field"""
+
+MESSAGE_MAGIC = MESSAGE_0["magic"].offset
+_KEY_0 = MESSAGE_0["key_size"].end
+_KEY_1 = MESSAGE_1["key_size"].end
+
+
+class Content(NamedTuple):
+    """Positions and stored sizes of key and value. The position is ``NOWHERE`` if the size field is missing."""
+
+    key: int
+    key_size: int
+    value: int
+    value_size: int
+
+
+@kernel
+def content(data: Bytes, start: int, end: int) -> Content:
+    """Locate key and value; either may extend beyond ``end``. The caller has checked that the magic exists and is 0 or 1."""
+    key = start + (_KEY_1 if i8(data, start + MESSAGE_MAGIC) == 1 else _KEY_0)
+    if key > end:
+        return Content(int64(NOWHERE), int64(0), int64(NOWHERE), int64(0))
+    key_size = int64(i32(data, key - LENGTH, False))
+    value = key + max(key_size, 0) + LENGTH
+    if value > end:
+        return Content(key, key_size, int64(NOWHERE), int64(0))
+    return Content(key, key_size, value, int64(i32(data, value - LENGTH, False)))
+
+
+@kernel
+def within(start: int, size: int, end: int) -> bool:
+    """Whether a field has a position and all its bytes exist."""
+    return start != NOWHERE and start + max(size, 0) <= end
+
 
 COVERED = MESSAGE_0["crc"].end
 """start of the range of the checksum [bytes]"""

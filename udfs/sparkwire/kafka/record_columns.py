@@ -1,4 +1,4 @@
-"""Growing columns of records: they have room for the largest possible result of the entries to parse next."""
+"""Columns of records: growing ones, with room for the largest possible result of the entries to parse next, and Arrow's."""
 
 from __future__ import annotations
 
@@ -6,11 +6,56 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from sparkwire.core.column import INT32_MAX, Binary, checked_total, empty, rooms
+from sparkwire.core.column import INT32_MAX, Binary, bitmap, bools_of, checked_total, empty, maps, rooms
+from sparkwire.core.repeated_keys import without_repeats
+from sparkwire.json.columns import item_offsets
 from sparkwire.kafka.layout import SMALLEST_RECORD
 from sparkwire.kafka.search import SearchPattern
 from sparkwire.kernels import COPY_SLACK, Ints
+
+_PART_ROWS = (
+    1 << 14
+)  # number of texts that are converted to Python at a time, because a Python string takes many times its bytes
+
+
+def binary(
+    offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], valid: npt.NDArray[np.bool_] | None
+) -> pa.Array:
+    """BINARY: row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; ``data`` may be longer than needed."""
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(data).slice(0, int(offsets[-1]))]
+    return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
+
+
+def text(column: pa.Array) -> pa.Array:
+    """BINARY as STRING; bytes that are not UTF-8 become U+FFFD."""
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        parts = (column[start : start + _PART_ROWS] for start in range(0, len(column), _PART_ROWS))
+        return pa.concat_arrays([_repaired(part) for part in parts])
+
+
+def _repaired(column: pa.Array) -> pa.Array:
+    different = pc.dictionary_encode(column)
+    decoded = pa.array([key.as_py().decode("utf-8", "replace") for key in different.dictionary], pa.string())
+    return decoded.take(different.indices)
+
+
+def decode_headers_map(headers: pa.Array) -> pa.Array:
+    """A map for each row, with keys in the order of their last headers. Headers without a key are omitted."""
+    ends = item_offsets(headers)
+    keys, values = headers.flatten().flatten()  # only of rows that are not NULL
+    if keys.null_count:
+        present = keys.is_valid()
+        ends = np.concatenate(([0], np.cumsum(bools_of(present)))).astype(np.int32)[ends]
+        keys, values = keys.filter(present), values.filter(present)
+    # Spark may pass columns with 64-bit offsets.
+    ends, (keys, values) = without_repeats(ends, keys.cast(pa.string()), values.cast(pa.binary()))
+    return maps(ends, keys, values, bools_of(headers.is_valid()) if headers.null_count else None)
+
 
 Offsets = npt.NDArray[np.int32]
 

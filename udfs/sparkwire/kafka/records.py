@@ -25,9 +25,8 @@ from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
 from sparkwire.kafka.inflate import MAX_ANSWER_BYTES, MAX_BATCH_BYTES, MAX_VALUE_BYTES, Inflater
 from sparkwire.kafka.layout import CONTROL_TYPES, TIMESTAMP_TYPES
-from sparkwire.kafka.output import binary, text
 from sparkwire.kafka.parse import parse_log
-from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, SelectedColumns
+from sparkwire.kafka.record_columns import GrowingColumns, RecordColumns, SelectedColumns, binary, text
 from sparkwire.kafka.search import ANYTHING, SearchPattern
 from sparkwire.kernels import Bools
 

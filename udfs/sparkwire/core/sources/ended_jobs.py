@@ -1,11 +1,13 @@
-"""Remember jobs that have ended, but could not delete their files, such as on a file system that became read-only.
+"""Remember which jobs have ended: those with an id that are done, and those that could not delete their files.
 
-As long as their process runs, their files look like those of running jobs. So this process notes the end, also in the temporary
-directory of this machine: Spark may run each step of a writer in another process.
+A file system may become read-only before a job deletes its files. As long as the job's process runs, they look like those of a
+running job. So this process notes the end, also in the temporary directory of this machine: Spark may run each step of a writer
+in another process.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import tempfile
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from sparkwire.base.printable import printable
+from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job_file import Once, id_of
 
 _IN_THIS_PROCESS: Final[set[str]] = set()
 _log: Final = logging.getLogger("sparkwire")
@@ -61,3 +65,41 @@ def _is_private(path: Path) -> bool:
     """Whether only this user can write to a directory: a note of others would end a running job."""
     status = path.lstat()
     return not path.is_symlink() and status.st_uid == _user() and not (os.name == "posix" and status.st_mode & 0o022)
+
+
+def is_done(folder: Folder, once: Once) -> bool:
+    """Whether a job with this id, and with this number or a higher one, is done."""
+    text = folder.read(_done_name(once))
+    if text is None:
+        return False
+    try:
+        return int(json.loads(text)["number"]) >= once[1]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            printable(
+                f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the "
+                "target, and delete this file if the job is not done"
+            )
+        ) from None
+
+
+def _done_name(once: Once) -> str:
+    return f".sparkwire-{id_of(once[0])}.done"
+
+
+def record_done(folder: Folder, once: Once, job: str, first: str) -> None:
+    """Record that the job is done. For ``first``, see `Folder.write`."""
+    folder.write_to_disk(_done_name(once), json.dumps({"number": once[1], "job": job}).encode(), first)
+
+
+def recorded(folder: Folder, once: Once) -> bytes | None:
+    """The record of this id."""
+    return folder.read(_done_name(once))
+
+
+def restore_record(folder: Folder, once: Once, was: bytes | None, first: str) -> None:
+    """Restore the record from before a job that is undone."""
+    if was is None:
+        folder.remove(_done_name(once))
+    elif recorded(folder, once) != was:
+        folder.write_to_disk(_done_name(once), was, first)

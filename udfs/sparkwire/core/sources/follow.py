@@ -9,6 +9,7 @@ A checkpoint is a JSON object, ``{"version": 2, "logs": {name: …}}``.
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,26 @@ from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.storage import File, steady
-from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.core.sources.table import FILE_COST, packed
+from sparkwire.errors import DataLossError
+
+_log = logging.getLogger("sparkwire")
+
+
+class Lost(Exception):
+    """Data are lost. The message describes what exists instead of the data with which the query must continue."""
+
+
+def report_loss(name: str, resume_at: str, lost: Lost, fails: bool) -> None:
+    """Raise DataLossError, or write a warning to the log if ``fails`` is false."""
+    sentence = f"data loss in {name}: the query continues at {resume_at}, but {lost}"
+    if fails:
+        raise DataLossError(
+            f"{sentence}. Set failOnDataLoss=false to continue with the remaining data. For a topic that was created again, use "
+            "a new checkpoint, and for sparkwire.changes a greater epoch, too"
+        ) from None
+    _log.warning("%s; failOnDataLoss is false: it continues with the remaining data", printable(sentence))
+
 
 VERSION = 2
 QUIET = 60.0

@@ -29,8 +29,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.done import is_done
-from sparkwire.core.sources.ended_jobs import forget, has_ended, note_end
+from sparkwire.core.sources.ended_jobs import forget, has_ended, is_done, note_end
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared

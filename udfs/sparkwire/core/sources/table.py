@@ -159,3 +159,25 @@ def reject(file: File, position: int, error: str, what: str) -> NoReturn:
         f"{file.name} cannot be read at byte {position}: {error}. "
         "Mode FAILFAST fails there; PERMISSIVE returns a row with error, DROPMALFORMED leaves it out"
     )
+
+
+FILE_COST = 1 << 20
+"""the cost of opening a file, relative to reading, when small parts are combined to a task [bytes]"""
+
+Item = TypeVar("Item")
+
+
+def packed(items: Sequence[Item], costs: Sequence[int], most: int) -> list[tuple[Item, ...]]:
+    """Combine consecutive items to tasks that cost up to ``most``.
+
+    Small tasks are inefficient: in the time in which Spark starts a task, it reads tens of MB.
+    """
+    out: list[list[Item]] = []
+    room = 0
+    for item, cost in zip(items, costs, strict=True):
+        if not out or room < cost:
+            out.append([])
+            room = most
+        out[-1].append(item)
+        room -= cost
+    return [tuple(some) for some in out]

@@ -20,13 +20,21 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.storage import GZIP, File, OpenFile, absolute_paths, steady
-from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
-from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.core.sources.table import (
+    CHOICES,
+    FILE_COST,
+    PATHS,
+    TASKS,
+    batches_of,
+    files_at,
+    packed,
+    selected_columns,
+    selected_paths,
+)
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.event_fields import FIELDS
-from sparkwire.databus.files.event_rows import FilePart, event_rows
+from sparkwire.databus.files.event_rows import EventsQuery, FilePart, Start, event_rows
 from sparkwire.databus.files.events import END, EventFile, EventRows
-from sparkwire.databus.files.events_query import EventsQuery, Start
 from sparkwire.databus.files.windows import UNENDED, OpenWindow, WindowEnd, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant

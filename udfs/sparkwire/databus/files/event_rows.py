@@ -14,16 +14,38 @@ import pyarrow as pa
 from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, ERRORS, HEADER_CRC_MISMATCH, OK, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import from_codes, gather, primitive
-from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.follow import Lost, report_loss
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, reject
 from sparkwire.databus.event_fields import FIELDS, status_codes
 from sparkwire.databus.files.events import DATA, SKIPPED, EventFile, EventRows
-from sparkwire.databus.files.events_query import EventsQuery
 from sparkwire.databus.files.windows import NO_SCN, UNENDED, OpenWindow, WindowEnd, Windows, end_of_window, windows_of
 from sparkwire.databus.layout import NO_VARIANT, STATUSES
 from sparkwire.databus.scan import Events
 from sparkwire.kernels import Bools
+
+
+class Start(NamedTuple):
+    """The position at which a query starts."""
+
+    scn: int
+    skipped: int
+    """number of data events to skip in the window with this SCN, -1 for the whole window"""
+
+
+class EventsQuery(NamedTuple):
+    """The options of a query, and its pushed-down columns and filters."""
+
+    paths: tuple[str, ...]
+    by_directory: bool
+    columns: tuple[str, ...]
+    mode: str
+    sources: frozenset[int] | None
+    start: Start | None
+    max_split_bytes: int
+    max_bytes_per_trigger: int | None
+    fail_on_data_loss: bool
+
 
 _CHECKED: Final = frozenset({"status", "error", "is_valid"})
 _NO_HEADER: Final = (BAD_MAGIC, BAD_LENGTH, HEADER_CRC_MISMATCH)

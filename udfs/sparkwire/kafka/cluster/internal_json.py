@@ -5,7 +5,7 @@ The fields that identify the message depend on the topic:
     __consumer_offsets, __transaction_state, __share_group_state
         the key begins with the message's number (i16), the value with its version (i16)
     __cluster_metadata, __remote_log_metadata
-        no key; the value begins with a frame, see `metadata_frames`
+        no key; the value begins with a frame, see `read_frames`
     control records of __cluster_metadata
         the key is i16 version, i16 type. The value is the message, whose first field is the version
 
@@ -30,8 +30,39 @@ from sparkwire.kafka.cluster import mirror_records
 from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import VERSION_SIZE, MessageReader, versions_of
 from sparkwire.kafka.cluster.message_reader import MOST_COPIED
-from sparkwire.kafka.cluster.metadata_frames import read_frames
-from sparkwire.kernels import Ints
+from sparkwire.kernels import Bytes, Ints, int64, kernel
+from sparkwire.kernels.varint import VARINT_BYTES, unsigned
+
+
+@kernel
+def _varint(data: Bytes, pos: int, end: int) -> tuple[int, int]:
+    value, pos = unsigned(data, pos, end, VARINT_BYTES)
+    return int64(value & np.uint64(0xFFFFFFFF)), pos
+
+
+@kernel
+def read_frames(
+    data: Bytes, starts: Ints, ends: Ints, numbers: Ints, versions: Ints, errors: npt.NDArray[np.int8]
+) -> None:
+    """Read the frames of metadata records: three unsigned varints, the version 1, the message's number and its version.
+
+    It moves ``starts`` to the end of the frame. It skips a row that ends before it starts.
+    """
+    for row in range(starts.size):
+        if ends[row] < starts[row]:
+            continue
+        frame, pos = _varint(data, starts[row], ends[row])
+        if pos >= 0:
+            numbers[row], pos = _varint(data, pos, ends[row])
+        if pos >= 0:
+            versions[row], pos = _varint(data, pos, ends[row])
+        if pos < 0:
+            errors[row] = TRUNCATED
+        elif frame != 1:
+            errors[row] = BAD_MAGIC
+        else:
+            starts[row] = pos
+
 
 TOPICS: Final = (
     "__consumer_offsets",

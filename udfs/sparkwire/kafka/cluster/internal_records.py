@@ -15,7 +15,7 @@ from sparkwire.core.column import Spans, empty, from_codes, lists, masked, primi
 from sparkwire.core.function import Function
 from sparkwire.kafka.cluster.definitions import Message, messages
 from sparkwire.kafka.cluster.message_reader import Cursor, Kept, MessageVersion
-from sparkwire.kafka.output import text
+from sparkwire.kafka.record_columns import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
 
 VERSION_SIZE: Final = 2  # [bytes]

@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sparkwire.core.sources.follow import Follower, integer, may_grow, text
-from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.follow import Follower, Lost, integer, may_grow, report_loss, text
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
 from sparkwire.kafka.files.kafka_log import find, part_bytes
-from sparkwire.kafka.files.log_query import LogQuery
-from sparkwire.kafka.files.log_rows import HIDDEN
+from sparkwire.kafka.files.log_rows import HIDDEN, LogQuery
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
 from sparkwire.kafka.files.replicas import LONGEST

@@ -22,8 +22,16 @@ from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files import losses, origin
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
-from sparkwire.kafka.files.log_query import LogQuery
-from sparkwire.kafka.files.log_rows import HIDDEN, OF_FILE, TIER, TIMESTAMP_TYPE, batch_rows, is_checked, record_rows
+from sparkwire.kafka.files.log_rows import (
+    HIDDEN,
+    OF_FILE,
+    TIER,
+    TIMESTAMP_TYPE,
+    LogQuery,
+    batch_rows,
+    is_checked,
+    record_rows,
+)
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
 from sparkwire.kafka.files.plan import LogBounds, SegmentPart, SelectedRows, Transacted, parts, parts_now, tasks
 from sparkwire.kafka.files.remote import bucket_segments

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import ERRORS, WRONG_FORMAT
+from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, ERRORS, TRUNCATED, WRONG_FORMAT
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
@@ -21,15 +21,74 @@ from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
 from sparkwire.kafka.files.headers import batch_pieces, header_pieces
-from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.log_query import LogQuery
+from sparkwire.kafka.files.log import SEARCHED, Log
 from sparkwire.kafka.files.plan import SegmentPart
+from sparkwire.kafka.files.replicas import FAIL
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
-from sparkwire.kafka.files.wrong_format import is_wrong_format
-from sparkwire.kafka.layout import CONTROL, TRANSACTIONAL
+from sparkwire.kafka.framing import FrameBlock
+from sparkwire.kafka.layout import CONTROL, ENTRY, MAGIC, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
-from sparkwire.kafka.search import ANYTHING
+from sparkwire.kafka.search import ANYTHING, Search
+
+
+class Filtered(NamedTuple):
+    """The bounds that follow from a query's filters. Rows outside them need not be read."""
+
+    first_offset: int = FIRST
+    end_offset: int = END
+    first_timestamp: int | None = None
+    """[ms since epoch]"""
+    topics: frozenset[str] | None = None
+    partitions: frozenset[int] | None = None
+
+
+class LogQuery(NamedTuple):
+    """The options of a query, and its pushed-down columns and filters."""
+
+    paths: tuple[str, ...]
+    rows: str
+    columns: tuple[str, ...]
+    mode: str
+    starting_offset: int | None
+    ending_offset: int | None
+    starting_timestamp: int | None
+    ending_timestamp: int | None
+    committed: bool
+    control_records: bool
+    verify: bool
+    max_batch_bytes: int
+    max_split_bytes: int
+    max_bytes_per_trigger: int | None
+    fail_on_data_loss: bool
+    search: Search = Search()
+    remote_path: str = ""
+    encryption_keys: str = ""
+    filtered: Filtered = Filtered()
+    replicas: str = FAIL
+
+
+_NEWEST_MAGIC = 2
+_FRAMING = (TRUNCATED, BAD_MAGIC, BAD_LENGTH)
+
+
+def is_wrong_format(source: OpenFile, position: int, frames: FrameBlock) -> bool:
+    """Whether the entries at ``position`` are the whole file, none of them is valid, and the file does not begin like a log."""
+    if position or len(frames.begin) != 1 or frames.error[0] not in _FRAMING:
+        return False
+    whole = int(frames.stop[0] - frames.begin[0]) == source.size
+    return whole and not may_begin_a_log(bytes(source.read(0, min(MAGIC + 1, source.size))))
+
+
+def may_begin_a_log(head: bytes) -> bool:
+    """Whether the bytes may be the beginning of a log's first entry. A preallocated segment begins with zeros."""
+    if len(head) < ENTRY.size:
+        return True
+    offset, size = (
+        int.from_bytes(head[ENTRY[name].offset : ENTRY[name].end], "big", signed=True) for name in ("offset", "size")
+    )
+    return offset >= 0 and 0 <= size <= SEARCHED and all(magic <= _NEWEST_MAGIC for magic in head[MAGIC:])
+
 
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 TIER: Final = "tier"

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.loss import Lost, report_loss
+from sparkwire.core.sources.follow import Lost, report_loss
 from sparkwire.core.sources.storage import FileCut, OpenFile
-from sparkwire.core.sources.tasks import FILE_COST, packed
+from sparkwire.core.sources.table import FILE_COST, packed
 from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.decode import pieces, record_decoder

@@ -29,12 +29,10 @@ from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partiti
 from sparkwire.kafka.files.seek import PAGE, Seeker
 from sparkwire.kafka.files.tier import index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
-from sparkwire.kafka.tiered.chunk_index import plain_chunks
-from sparkwire.kafka.tiered.chunks import ChunkLayer
+from sparkwire.kafka.tiered.chunk_index import InvalidManifestError, plain_chunks
+from sparkwire.kafka.tiered.chunks import ChunkLayer, HoleLayer
 from sparkwire.kafka.tiered.encryption_keys import Keys
-from sparkwire.kafka.tiered.hole import HoleLayer
 from sparkwire.kafka.tiered.manifest import EPOCHS, Manifest, parsed
-from sparkwire.kafka.tiered.manifest_values import InvalidManifestError
 
 _REQUESTS: Final = 16  # number of parallel requests
 _REMEMBERED: Final = 10_000  # number of cached manifests: each batch of a stream needs all of them

@@ -21,10 +21,10 @@ from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import PAGE, sibling_of
 from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
 from sparkwire.kafka.framing import THE_END, frame_blocks, framing_of_row
+from sparkwire.kafka.indexes import TXN_INDEX, aborted_txns
 from sparkwire.kafka.layout import BATCH, MAGIC
 from sparkwire.kafka.producer_snapshot import Producers
 from sparkwire.kafka.tiered.manifest import TRANSACTIONS
-from sparkwire.kafka.txn_index import TXN_INDEX, aborted_txns
 from sparkwire.kernels import Bytes
 
 _NEWEST: Final = (

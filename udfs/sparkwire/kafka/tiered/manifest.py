@@ -20,8 +20,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from sparkwire.base.printable import printable
-from sparkwire.kafka.tiered.chunk_index import Chunks, chunks_of
-from sparkwire.kafka.tiered.manifest_values import InvalidManifestError, name, number
+from sparkwire.kafka.tiered.chunk_index import Chunks, InvalidManifestError, chunks_of, name, number
 
 VERSION: Final = "1"
 OFFSETS, TIMES, PRODUCERS, EPOCHS, TRANSACTIONS = (

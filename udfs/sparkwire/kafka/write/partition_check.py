@@ -27,10 +27,10 @@ from sparkwire.core.sources.staging import joined
 from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.cluster.metadata import ClusterState
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
+from sparkwire.kafka.indexes import TXN_INDEX
 from sparkwire.kafka.layout import BATCH_SIZE, OFFSET_INDEX, TIME_INDEX
 from sparkwire.kafka.leader_epochs import entries_of
 from sparkwire.kafka.producer_snapshot import Producers
-from sparkwire.kafka.txn_index import TXN_INDEX
 from sparkwire.kafka.write.segment_scan import (
     INDEX_INTERVAL,
     Scan,

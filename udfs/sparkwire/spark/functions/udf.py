@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
 
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.core.parameters import Parameter, parameters
+from sparkwire.core.function import Parameter, parameters
 from sparkwire.spark.arrow_types import from_arrow_type
 from sparkwire.spark.functions.worker import explain_oom, freeze_gc
 
