@@ -18,13 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.json_text import parsed_json
+from sparkwire.base.text_cache import text_cache
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.json.grammar import ARRAY
@@ -36,7 +36,7 @@ _LSN: Final = r"^[0-7]?[0-9A-F]{1,7}/[0-9A-F]{1,8}$"
 """two numbers of 32 bits; the greatest position of a BIGINT is 7FFFFFFF/FFFFFFFF"""
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _types(text: str) -> Mapping[str, Type]:
     with suppress(ValueError):
         return {name: of_postgres(type) for name, type in parsed_json(text).items() if isinstance(type, str)}

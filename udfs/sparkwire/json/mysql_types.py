@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
-from sparkwire.core.column import binary_of, bitmap, bools_of, lists, primitive
 from sparkwire.base.text_cache import text_cache
+from sparkwire.core.column import binary_of, bitmap, bools_of, lists, primitive
 from sparkwire.json import plain_texts, values
 from sparkwire.json.conversions import instants, split_members
 from sparkwire.json.grammar import ARRAY, ESCAPED, NULL, REAL, STRING

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import binary_of, gather
 from sparkwire.json import values
 from sparkwire.json.columns import items_of
@@ -69,7 +69,7 @@ def _member(items: Values, name: str) -> Values:
     return values.documents(items.data, begins, ends, _tree(name), nulls=True).value(0)
 
 
-@lru_cache(16)
+@text_cache(16)
 def _tree(name: str) -> Paths:
     return tree_of([(name,)])
 

@@ -18,9 +18,9 @@ A date of another era, and an infinite one, is NULL and unexpected.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
+from sparkwire.base.text_cache import text_cache
 from sparkwire.json.mysql_types import of_sql
 from sparkwire.json.types import Type
 
@@ -41,7 +41,7 @@ _NAMES: Final = {
 }
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def of_postgres(text: str) -> Type:
     """The type of a column as PostgreSQL names it, such as ``numeric(12,3)``."""
     decimal = _NUMERIC.fullmatch(text)
