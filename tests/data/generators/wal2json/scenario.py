@@ -7,22 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
-_WORDS: Final = [
-    "Kiste",
-    "Deckel",
-    "Öse",
-    "Schraube",
-    "naïve",
-    "東京",
-    "🚀",
-    "quote'd",
-    "back\\slash",
-    "tab\there",
-    '"doppelt"',
-    "%s",
-    "{j}",
-    "[]",
-]
+_WORDS: Final = (
+    *("Kiste", "Deckel", "Öse", "Schraube", "naïve", "東京", "🚀", "quote'd", "back\\slash", "tab\there", '"doppelt"'),
+    *("%s", "{j}", "[]"),
+)
 _SIZE: Final = 2400  # of a large value [characters]
 _CHANGES: Final = 220  # before each moment
 
