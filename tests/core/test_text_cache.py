@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from pyspark import cloudpickle
 
 from sparkwire.base import text_cache as caches
 from sparkwire.base.text_cache import MOST_BYTES, text_cache
@@ -65,6 +67,25 @@ def test_threads_leave_the_count_right() -> None:
         assert list(pool.map(cached, texts)) == texts
     assert len(cached) <= 16
     assert cached.bytes == sum(map(caches.size_of, cached._results))
+
+
+def test_a_cache_of_a_module_is_pickled_by_its_name() -> None:
+    """Functions that Spark sends to its workers refer to caches."""
+    assert pickle.loads(pickle.dumps(schema_types)) is schema_types
+    assert pickle.loads(cloudpickle.dumps(lambda: schema_types))() is schema_types
+    assert b"_results" not in cloudpickle.dumps(schema_types)
+
+
+def test_another_cache_is_pickled_without_its_results() -> None:
+    @text_cache(2, 1 << 12)
+    def doubled(text: str) -> str:
+        return text * 2
+
+    assert doubled("a") == "aa"
+    copied = pickle.loads(cloudpickle.dumps(doubled))
+    assert (len(doubled), len(copied), copied.bytes, copied.most, copied.most_bytes) == (1, 0, 0, 2, 1 << 12)
+    assert copied("b") == "bb"
+    assert len(copied) == 1
 
 
 ROOMS = ("kafka", "databus", "datahub", "debezium", "avro", "json", "changes", "registry", "catalogue")

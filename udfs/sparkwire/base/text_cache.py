@@ -47,6 +47,13 @@ class TextCache(Generic[P, Result]):
     def __len__(self) -> int:
         return len(self._results)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Pickle a cache of a module by its name, as the function itself. Any other one goes without its results and its lock."""
+        module, name = getattr(self, "__module__", None), getattr(self, "__qualname__", "")
+        if module and getattr(sys.modules.get(module), name, None) is self:
+            return name
+        return TextCache, (self._function, self.most, self.most_bytes, self._size)
+
     def clear(self) -> None:
         """Forget all results."""
         with self._lock:
