@@ -20,8 +20,8 @@ import sparkwire
 from sparkwire.base.error_codes import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result
+from sparkwire.databus.client.data_events import DataEvent, Page
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.events import DataEvent, Page
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.client.state import Retries, Settings, State, Status
 from sparkwire.errors import DispatcherRetriesExhaustedError
@@ -236,7 +236,7 @@ def test_callbacks_do_not_depend_on_pages(monkeypatch: pytest.MonkeyPatch, seed:
     config = random_config(random) | {"dispatcherMaxRetryNum": -1}
     rules = random_rules(random, config["consumers"])
     whole = replay(config, rules, [chunks])
-    monkeypatch.setattr("sparkwire.databus.client.events.ROWS", 3)
+    monkeypatch.setattr("sparkwire.databus.client.data_events.ROWS", 3)
     assert replay(config, rules, [chunks]) == whole
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from sparkwire.databus.client.buffer import split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result
+from sparkwire.databus.client.data_events import DataEvent, pages
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.events import DataEvent, pages
 from sparkwire.databus.client.run import REPORT, Consumption, callback_rows, consume_streams, source_ids
 from sparkwire.databus.client.state import Settings
 from sparkwire.errors import ConsumerFailedError, CorruptEventError
@@ -66,7 +66,7 @@ def shown(rows: Iterator[pa.RecordBatch]) -> list[Row]:
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_are_the_callbacks_of_a_consumer(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = Random(seed)
-    monkeypatch.setattr("sparkwire.databus.client.events.ROWS", random.choice((1, 2, 7, 1 << 14)))
+    monkeypatch.setattr("sparkwire.databus.client.data_events.ROWS", random.choice((1, 2, 7, 1 << 14)))
     events = split(b"".join(random_stream(random, random.randrange(0, 40)))).events
     threshold = random.choice((70, 200, 500, 1 << 30))
     nulls = pa.nulls(len(events), pa.int32())

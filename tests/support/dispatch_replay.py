@@ -21,8 +21,8 @@ from sparkwire.base.error_codes import BAD_MAGIC, OK, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, ReadResponse, split
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result, Scn
+from sparkwire.databus.client.data_events import DataEvent, Page, Source, pages
 from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.events import DataEvent, Page, Source, pages
 from sparkwire.databus.client.run import schemas_of, sources_of
 from sparkwire.databus.client.state import Settings, Status
 from sparkwire.errors import DispatcherRetriesExhaustedError, PullerRetriesExhaustedError, ScnNotFoundError

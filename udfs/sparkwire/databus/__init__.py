@@ -44,7 +44,7 @@ from sparkwire.base.lazy import lazy_names
 if TYPE_CHECKING:
     from sparkwire.databus.client.checkpoint import Checkpoint
     from sparkwire.databus.client.consumer import Consumer, Registration, Result, Scn
-    from sparkwire.databus.client.events import DataEvent, Source
+    from sparkwire.databus.client.data_events import DataEvent, Source
     from sparkwire.databus.client.run import Outcome, dispatch
     from sparkwire.databus.client.state import Settings
     from sparkwire.spark.databus_client import callbacks, consume
@@ -71,13 +71,13 @@ __getattr__, __dir__ = lazy_names(
     {
         "Checkpoint": "sparkwire.databus.client.checkpoint",
         "Consumer": "sparkwire.databus.client.consumer",
-        "DataEvent": "sparkwire.databus.client.events",
+        "DataEvent": "sparkwire.databus.client.data_events",
         "Outcome": "sparkwire.databus.client.run",
         "Registration": "sparkwire.databus.client.consumer",
         "Result": "sparkwire.databus.client.consumer",
         "Scn": "sparkwire.databus.client.consumer",
         "Settings": "sparkwire.databus.client.state",
-        "Source": "sparkwire.databus.client.events",
+        "Source": "sparkwire.databus.client.data_events",
         "callbacks": "sparkwire.spark.databus_client",
         "consume": "sparkwire.spark.databus_client",
         "dispatch": "sparkwire.databus.client.run",

@@ -13,7 +13,7 @@ from pyspark.sql.window import Window
 
 from sparkwire.base.printable import printable
 from sparkwire.databus.client.consumer import Consumer, check_callbacks
-from sparkwire.databus.client.events import Source
+from sparkwire.databus.client.data_events import Source
 from sparkwire.databus.client.run import (
     KEYS,
     REPORT,

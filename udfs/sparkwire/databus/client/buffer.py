@@ -11,7 +11,7 @@ import pyarrow as pa
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import binary_of, empty
 from sparkwire.databus import layout, stream
-from sparkwire.databus.client.events import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of
+from sparkwire.databus.client.data_events import END_OF_PERIOD, SCN_REGRESS, EventColumns, kinds_of
 from sparkwire.databus.layout import NO_VARIANT, V2_KEY
 from sparkwire.databus.parts import PartSpans, one_row
 from sparkwire.kernels import Bytes, Ints, field_reader, kernel, variant_of

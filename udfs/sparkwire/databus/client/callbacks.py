@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from sparkwire.base.printable import printable
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result, check_callbacks, overrides
-from sparkwire.databus.client.events import DataEvent, Page
+from sparkwire.databus.client.data_events import DataEvent, Page
 
 _log = logging.getLogger("sparkwire.databus.client")
 

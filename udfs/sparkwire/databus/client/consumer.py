@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from sparkwire.base.printable import printable
-from sparkwire.databus.client.events import DataEvent
+from sparkwire.databus.client.data_events import DataEvent
 
 
 class Result(IntEnum):

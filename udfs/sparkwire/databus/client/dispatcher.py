@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from sparkwire.base.printable import printable
-from sparkwire.databus.client import events as kinds
+from sparkwire.databus.client import data_events as kinds
 from sparkwire.databus.client.callbacks import Callbacks, Failure
 from sparkwire.databus.client.checkpoint import Checkpoint, Progress, is_online
 from sparkwire.databus.client.consumer import Registration, Result, Scn
-from sparkwire.databus.client.events import Page, Run, Source, UnreadableEventError, error_of
+from sparkwire.databus.client.data_events import Page, Run, Source, UnreadableEventError, error_of
 from sparkwire.databus.client.state import Retries, Settings, State, Status, Window, WindowReport
 from sparkwire.errors import DispatcherRetriesExhaustedError
 

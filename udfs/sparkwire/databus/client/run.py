@@ -19,8 +19,7 @@ from sparkwire.databus.client.buffer import EventBuffer
 from sparkwire.databus.client.callbacks import Failure
 from sparkwire.databus.client.checkpoint import Checkpoint, is_online
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result
-from sparkwire.databus.client.dispatcher import Dispatcher
-from sparkwire.databus.client.events import (
+from sparkwire.databus.client.data_events import (
     CHECKPOINT,
     DATA,
     ERROR,
@@ -31,6 +30,7 @@ from sparkwire.databus.client.events import (
     error_of,
     pages,
 )
+from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.state import Settings, State, Status, Window
 from sparkwire.databus.scan import Events
 from sparkwire.errors import ConsumerFailedError, CorruptEventError
