@@ -1,0 +1,70 @@
+"""The fold of a table's changes, in random histories, against a replay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from tests.support.fold_model import COLUMNS, Rows, Step, Table, cut, history, repeated, replay
+
+HISTORIES = 1000
+
+
+def compared(shown: Rows, wanted: Rows) -> tuple[int, int]:
+    """The numbers of values, and of those that are unknown although messages told them. No value is wrong."""
+    assert shown.keys() == wanted.keys()
+    values = unknown = 0
+    for key, row in wanted.items():
+        for name in COLUMNS:
+            values += 1
+            unknown += name in row and name not in shown[key]
+            assert name not in shown[key] or shown[key][name] == row.get(name), (key, name, shown[key], row)
+    return values, unknown
+
+
+def unknown_share(random: Random, batches: Sequence[Sequence[Sequence[Step]]], ends: Sequence[Rows] = ()) -> float:
+    """Merge the batches of all histories, and return the share of unknown values that messages told.
+
+    The tables are compared after each batch; or, if the caller knows them, at the end.
+    """
+    table, so_far, values, unknown = Table(), [dict[tuple[int, str], Step]() for _ in batches], 0, 0
+    for number in range(len(batches[0])):
+        steps = [step.of(k) for k, own in enumerate(batches) for step in own[number]]
+        table.merge(random.sample(steps, len(steps)))
+        for k, own in enumerate(batches):
+            so_far[k] |= {(step.order, step.kind): step for step in own[number]}
+        if ends and number < len(batches[0]) - 1:
+            continue
+        wanted = ends or [replay(list(steps.values())) for steps in so_far]
+        for shown, right in zip(table.rows(len(batches)), wanted, strict=True):
+            more = compared(shown, right)
+            values, unknown = values + more[0], unknown + more[1]
+    return unknown / values
+
+
+@pytest.mark.parametrize("losses", [0, 0.1])
+def test_in_order(losses: float) -> None:
+    """After each batch, the tables are those of the database, and no value is unknown."""
+    random = Random(1)
+    assert unknown_share(random, [cut(random, history(random, 30, losses)) for _ in range(HISTORIES)]) == 0
+
+
+@pytest.mark.parametrize("losses", [0, 0.1])
+def test_in_any_order(losses: float) -> None:
+    """Batches are shuffled, and some come twice. A value may be unknown, and is never wrong."""
+    random, batches = Random(2), []
+    for _ in range(HISTORIES):
+        own = cut(random, history(random, 30, losses))
+        random.shuffle(own)
+        batches.append([*own, *random.sample(own, 2)])
+    assert 0 < unknown_share(random, batches) < 0.05
+
+
+def test_with_restarts() -> None:
+    """A connector sends its last messages again; at the end, the tables are those of the database."""
+    random = Random(3)
+    histories = [history(random, 30) for _ in range(HISTORIES)]
+    batches = [cut(random, repeated(random, steps)) for steps in histories]
+    assert unknown_share(random, batches, [replay(steps) for steps in histories]) < 0.01
