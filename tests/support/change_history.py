@@ -209,7 +209,7 @@ class Log:
             self._append("UPDATE", change.key, change.row, time, same_order=True)
         else:
             op = self.random.choice(["INSERT", "UPDATE"])
-            self._append(op, change.key, change.row, time, before, change.lacking)
+            self._append(op, change.key, change.row, time, before, change.lacking, f"{number} {old} {change.key}")
 
     def _delete(self, key: Key, row: Row, time: datetime, before: Row, event: str | None = None) -> None:
         if self.form != FLATTENED:
@@ -293,6 +293,22 @@ def as_table(rows: list[Any]) -> dict[Key, Row]:
     by_name = {(row["shop"], row["id"]): (row["n"], row["note"], _plain(row["page"])) for row in rows}
     assert len(by_name) == len(rows)
     return by_name
+
+
+def unknown_values(rows: list[Any], model: dict[Key, Row]) -> set[tuple[Key, str]]:
+    """The key and column of each value that a table does not know. Fails if another value is not the model's."""
+    table, unknown = as_table(rows), set()
+    named = {(row["shop"], row["id"]): row["_unavailable_"] or () for row in rows}
+    for key, names in named.items():
+        for name in names:
+            assert table[key][VALUES.index(name)] is None
+            unknown.add((key, name))
+    without = {
+        key: tuple(None if (key, name) in unknown else value for name, value in zip(VALUES, row, strict=True))
+        for key, row in model.items()
+    }
+    assert table == without
+    return unknown
 
 
 def _plain(value: Any) -> bytes | None:

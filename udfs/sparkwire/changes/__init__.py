@@ -18,7 +18,6 @@ Read the modules in this order:
     foreign                          which system a message is of
     survey, formats                  what a batch says of itself; the decoder of a format
     explain, listing                 messages for a person
-    key_events, arrivals             values that move when a key changes
-    merge_memory                     what a merged table remembers of such changes
+    fold                             what all changes of a key say together: its row, and values that move between keys
     delta_log                        the log of a merged table at a path, by delta-rs
 """

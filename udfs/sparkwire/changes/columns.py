@@ -54,6 +54,9 @@ NEVER: Final = "sparkwire.never"
 MISSING_IS_UNKNOWN: Final = "sparkwire.missing_is_unknown"
 """metadata of `_unavailable_`: a column that a row does not have has an unknown value, instead of NULL"""
 
+REPLACES_EPOCHS: Final = "sparkwire.replaces_epochs"
+"""metadata of `_order_`: each epoch begins with a complete snapshot, so rows of earlier epochs that do not come again are gone"""
+
 TOPIC: Final = "sparkwire.topic"
 """metadata of `_order_`: the name of the column with the records' topics, if the input has one"""
 

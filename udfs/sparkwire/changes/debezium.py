@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE
-from sparkwire.changes.key_events import event_texts
+from sparkwire.changes.fold import event_texts
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
 from sparkwire.changes.systems import is_elsewhere

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType, TimestampType
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
@@ -19,6 +19,8 @@ from sparkwire.changes.columns import (
     MISSING_IS_UNKNOWN,
     NEVER,
     ORDER,
+    REPLACES_EPOCHS,
+    TIME,
     TOPIC,
     UNAVAILABLE,
     UNEXPECTED,
@@ -71,6 +73,15 @@ class ChangedTable(NamedTuple):
     def missing_is_unknown(self) -> bool:
         """Whether a column that the changes do not have has an unknown value, instead of NULL."""
         return self.may_have(UNAVAILABLE) and MISSING_IS_UNKNOWN in (self.schema[UNAVAILABLE].metadata or {})
+
+    @property
+    def replaces_epochs(self) -> bool:
+        """Whether each epoch begins with a complete snapshot, so that it ends all rows of earlier ones."""
+        return bool((self.schema[ORDER].metadata or {}).get(REPLACES_EPOCHS))
+
+    @property
+    def time_type(self) -> DataType:
+        return self.schema[TIME].dataType if TIME in self.schema.names else TimestampType()
 
     @property
     def has_unexpected(self) -> bool:

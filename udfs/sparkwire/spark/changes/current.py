@@ -11,23 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import Any, Final
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 
 from sparkwire.base.sqltype import raised, sql_string
-from sparkwire.changes.columns import ORDER, TIME, TWO_TABLES, UNEXPECTED
+from sparkwire.changes.columns import ORDER, TIME, TWO_TABLES, UNAVAILABLE, UNEXPECTED
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.history import with_earlier_values
 from sparkwire.spark.changes.moments import moment, until_order
-from sparkwire.spark.changes.order_columns import key_text
+from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
+from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places
+from sparkwire.spark.changes.states import counts, epoch_start, fold, with_moved_values, with_openness, with_places
 from sparkwire.spark.changes.steps import LACKS_VALUES, LIVE_RANK, events
-from sparkwire.spark.changes.truncates import Ended, last_truncates
 
-_HISTORY: Final = ("unavailable", "has_values", "begins", "departure", "arrival")
-"""columns of `events` that only `with_earlier_values` needs"""
+_OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
+"""columns of the steps that only states need"""
 _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
+_TRUNCATE: Final = Place("facts.truncated.at", "facts.truncated.topic")
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"
 
 
@@ -90,17 +92,28 @@ def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFra
     """The last row of each existing key with all its values: ``at``, ``time``, ``unexpected`` and the table's columns."""
     steps = _exchanged(_flat(steps, table), table)
     steps = _until_time(steps, table, time) if time is not None else steps.withColumn("undated", F.lit(False))
-    facts, last = _facts(steps, table), _newest(steps.where("rank IS NOT NULL"), table)
-    last = last.withColumn("live", F.expr(_IS_LIVE))
-    lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
+    facts, of_keys = _facts(steps, table), steps.where("rank IS NOT NULL")
     names = ["at", "time", *table.places().values(), *(["unexpected"] if table.has_unexpected else [])]
-    complete = _with_facts(last, facts).where(_exists(table, lacks)).withColumn("at", F.expr(table.order.as_struct()))
+    numbered = with_places(of_keys, table)
+    newest = numbered.where(f"nth = 1 OR {table.order.differs()}" if table.order.separate else "nth = 1")
+    last = _with_facts(newest.withColumn("live", F.expr(_IS_LIVE)), facts)
+    complete = last.where(_exists(table)).withColumn("at", F.expr(table.order.as_struct()))
     if not table.may_lack_values:
         return complete.select(names)
-    some = last.where(lacks).limit(1).select(F.lit(True).alias("lacking"))
-    history = _nested(steps.crossJoin(F.broadcast(some)), table)
-    late = _with_facts(with_earlier_values(history, table), facts).where(_exists_late(table))
-    return complete.select(names).unionByName(late.select(names))
+    complete = complete.withColumn("unavailable", F.lit(None).cast("ARRAY<STRING>"))
+    some = newest.where(f"nth = 1 AND {LACKS_VALUES}").limit(1).select(F.lit(True).alias("lacking"))
+    steps_of_open = with_openness(of_keys.crossJoin(F.broadcast(some)), table).where("is_open")
+    counting = _with_facts(steps_of_open, facts).withColumn(
+        "counts", F.expr(counts(table, _TRUNCATE, table.topic is not None))
+    )
+    states = with_moved_values(fold(_nested(counting, table), table), table)
+    lacking = states.where(
+        "event IS NULL AND CASE WHEN NOT live OR size(cells) + size(moved) + size(unavailable) = 0 THEN FALSE "
+        f"WHEN split IS NOT NULL THEN {raised('split')} ELSE TRUE END"
+    )
+    lacking = lacking.withColumn("unavailable", F.expr("CASE WHEN size(unavailable) > 0 THEN unavailable END"))
+    names.append("unavailable")
+    return complete.select(names).unionByName(lacking.select(names))
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
@@ -113,21 +126,15 @@ def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
         *table.value_places().values(),
         *(["topic"] if table.topic else []),
         *(["unexpected"] if table.has_unexpected else []),
-        *(_HISTORY if table.may_lack_values else ()),
+        *(_OF_STATES if table.may_lack_values else ()),
     )
 
 
 def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
     """The columns of `events` again."""
-    topic, unexpected = "CAST(NULL AS STRING) AS topic", "CAST(NULL AS MAP<STRING, STRING>) AS unexpected"
-    return flat.selectExpr(
-        *table.key_names(),
-        *table.order.names,
-        *("rank", "rank IS NULL AS is_truncate", f"{_IS_LIVE} AS live", "`time`", *_HISTORY),
-        *table.value_places().values(),
-        "topic" if table.topic else topic,
-        "unexpected" if table.has_unexpected else unexpected,
-    )
+    missing = {} if table.topic else {"topic": F.lit(None).cast("string")}
+    missing |= {} if table.has_unexpected else {"unexpected": F.lit(None).cast("map<string, string>")}
+    return flat.withColumns(missing) if missing else flat
 
 
 def _exchanged(flat: DataFrame, table: ChangedTable) -> DataFrame:
@@ -159,42 +166,35 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
     return dated.where(counts).withColumn("undated", F.expr(undated)).drop("before")
 
 
-def _newest(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The step with the greatest order of each key, and steps that are not comparable with it (``nth`` is greater than 1).
-
-    Spark sorts the steps and keeps the first of each group. This is faster than ``max_by``, which sorts them, too.
-    """
-    order = table.order
-    by_key = (
-        f"PARTITION BY {', '.join(table.key_names())} ORDER BY {', '.join(f'{name} DESC' for name in order.sequence)}"
-    )
-    by_key += " ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    ranked = steps.selectExpr("*", f"row_number() OVER ({by_key}) AS nth", *order.firsts(by_key))
-    return ranked.where(f"nth = 1 OR {order.differs()}" if order.separate else "nth = 1")
-
-
 def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """One row with ``facts``: of the TRUNCATEs those of `last_truncates`, and ``two_tables``.
+    """One row with ``facts``: ``truncated``, the last TRUNCATE; ``unclear``, whether others are not comparable with it; and
+    ``two_tables``.
 
     Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names. It groups by the
     TRUNCATE because the greatest STRUCT of a column takes longer.
     """
-    topic = "topic" if table.topic else "CAST(NULL AS STRING)"
-    end = f"CASE WHEN rank IS NULL THEN struct({table.order.as_struct()} AS at, {topic} AS topic) END"
+    topic, order = "topic" if table.topic else "CAST(NULL AS STRING)", table.order
+    end = f"CASE WHEN rank IS NULL THEN struct({order.as_struct()} AS at, {topic} AS topic) END"
     name = "CASE WHEN `table` IS NOT NULL THEN xxhash64(`table`) END"
     few = steps.groupBy(F.expr(end).alias("end")).agg(
         F.expr(f"min({name}) AS least"),
         F.expr(f"max({name}) AS greatest"),
         F.expr("bool_or(rank IS NULL AND undated) AS undated"),
+        *([F.expr(f"max({order.epoch}) AS epoch")] if table.replaces_epochs else []),
     )
+    begun = f"struct({epoch_start('max(epoch)', order.type)} AS at, CAST(NULL AS STRING) AS topic)"
+    last = f"greatest(max(`end`), {begun})" if table.replaces_epochs else "max(`end`)"
     one = few.agg(
+        F.expr(f"{last} AS truncated"),
         F.collect_list("end").alias("ends"),
         F.expr("coalesce(min(least) <> max(greatest), FALSE) AS two_tables"),
         F.expr("coalesce(bool_or(undated), FALSE) AS undated"),
     )
-    return last_truncates(one, table.order.type).select(
-        F.struct("epoch", "ends", "two_tables", "undated").alias("facts")
+    apart = Places(order.type, table.topic is not None).are_apart(
+        Place("one.at", "one.topic"), Place("truncated.at", "truncated.topic")
     )
+    unclear = F.expr(f"get(filter(ends, one -> {apart}), 0) AS unclear")
+    return one.select("*", unclear).select(F.struct("truncated", "unclear", "two_tables", "undated").alias("facts"))
 
 
 def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
@@ -203,38 +203,42 @@ def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
     return rows.crossJoin(F.broadcast(facts))
 
 
-def _exists(table: ChangedTable, lacks: str) -> str:
+def _exists(table: ChangedTable) -> str:
     """The condition for a last row that exists and has all its values. The query fails if the changes have no clear result.
 
     It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail.
     """
     order, key = table.order, key_text(table.keys, table.key_names())
-    ended = Ended(table, order.as_struct())
+    own, places = (
+        Place(order.as_struct(), "topic" if table.topic else NO_TOPIC),
+        Places(order.type, table.topic is not None),
+    )
     two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
     undated = f"format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key})"
+    after, apart = is_after(own.at, _TRUNCATE.at, order.type), places.are_apart(own, _TRUNCATE)
+    older = f"coalesce({epoch_of(own.at, order.type)} < {epoch_of(_TRUNCATE.at, order.type)}, FALSE)"
+    newer = f"(facts.truncated IS NULL OR coalesce({epoch_of(own.at, order.type)} > {epoch_of(_TRUNCATE.at, order.type)}, FALSE))"
+    unclear = Place("facts.unclear.at", "facts.unclear.topic")
+    error = partial(places.error, what=f"concat('a TRUNCATE and the row of the key ', {key})")
+    lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
     cases = [
         f"WHEN facts.two_tables THEN {raised(two_tables)}",
         f"WHEN facts.undated THEN raise_error({sql_string(_NO_TIME % 'a TRUNCATE')})",
-        f"WHEN {ended.by_epoch} THEN FALSE",
+        f"WHEN {older} THEN FALSE",
         f"WHEN nth > 1 THEN {raised(order.difference(key))}" if order.separate else "",
         f"WHEN undated THEN {raised(undated)}",
         "WHEN NOT live THEN FALSE",
-        f"WHEN {ended.never} THEN NOT {lacks}",
-        f"WHEN {ended.by_order} THEN FALSE",
-        f"WHEN {ended.unknown} THEN {raised(ended.error)}" if order.separate else "",
+        f"WHEN {newer} THEN NOT {lacks}",
+        f"WHEN {apart} THEN {error(_TRUNCATE, own)}" if order.separate else "",
+        f"WHEN NOT {after} THEN FALSE",
+        f"WHEN facts.unclear IS NOT NULL THEN {error(unclear, own)}" if order.separate else "",
     ]
     return f"CASE {' '.join(cases)} ELSE NOT {lacks} END"
-
-
-def _exists_late(table: ChangedTable) -> str:
-    """The condition for a last row with values from earlier rows."""
-    ended = Ended(table, "at")
-    cases = f"WHEN {ended.by_epoch} THEN FALSE WHEN NOT {ended.never} AND {ended.by_order} THEN FALSE"
-    return f"CASE {cases} WHEN split IS NOT NULL THEN {raised('split')} ELSE TRUE END"
 
 
 def _result_columns(table: ChangedTable) -> list[Column]:
     """The table's columns, then order, time and unexpected values."""
     columns = [F.col(place).alias(name) for name, place in table.places().items()]
+    unavailable = [F.col("unavailable").alias(UNAVAILABLE)] if table.may_lack_values else []
     unexpected = [F.col("unexpected").alias(UNEXPECTED)] if table.has_unexpected else []
-    return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME), *unexpected]
+    return [*columns, F.col("at").alias(ORDER), F.col("time").alias(TIME), *unavailable, *unexpected]

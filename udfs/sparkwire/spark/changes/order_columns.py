@@ -26,7 +26,8 @@ def incomparable(a: str, b: str, order: DataType) -> str:
     part = separate_part(order)
     if part is None:
         return "FALSE"
-    differ = f"NOT {a}.{part} <=> {b}.{part}"
+    # A TRUNCATE of a whole epoch has no partition, and ends the rows of all.
+    differ = f"coalesce({a}.{part} <> {b}.{part}, FALSE)" if part == PARTITION else f"NOT {a}.{part} <=> {b}.{part}"
     if tie := tied_parts(order):
         same = " AND ".join(f"{a}.{name} <=> {b}.{name}" for name in tie[:-1])
         differ = f"({differ} OR {same} AND NOT {a}.{tie[-1]} <=> {b}.{tie[-1]})"
@@ -88,6 +89,18 @@ def _place_in_log(order: DataType) -> list[str]:
         return []
     last = names.index(POSITION) if POSITION in names else names.index(LOG)
     return names[names.index(LOG) : last + 1]
+
+
+def is_after(at: str, truncate: str, order: DataType) -> str:
+    """Whether an order is later than a TRUNCATE; a comparable one. The rows of a TRUNCATE's own order end with it.
+
+    A TRUNCATE of a whole epoch (``epochs="replace"``) has no other part, and is before every row of its epoch.
+    """
+    later = [name for name in _names(order) if name != EPOCH]
+    if EPOCH not in _names(order) or not later:
+        return f"({at} > {truncate})"
+    is_whole = " AND ".join(f"{truncate}.{quoted(name)} IS NULL" for name in later)
+    return f"({at} > {truncate} OR {at} = {truncate} AND {is_whole})"
 
 
 class OrderColumns(NamedTuple):

@@ -1,4 +1,6 @@
-"""The steps of a table: one row for each key that a change touches, with columns that no column of the table can collide with.
+"""The steps of a table (`sparkwire.changes.fold`): one row for each key that a change touches.
+
+No column of the table can have one of these names:
 
 | columns | |
 |---|---|
@@ -8,8 +10,7 @@
 | ``rank`` | sorts the steps with one order: the live one is last, before it that of an old key, then one with all values |
 | ``live`` | whether the key has a row after the step |
 | ``has_values`` | whether the columns of the table are those of the key |
-| ``begins`` | whether the life of a row begins: an INSERT or READ that is no change of a key |
-| ``ends`` | whether the life of a row ends: a DELETE, or a change to another key |
+| ``bounds`` | whether a life begins or ends: an INSERT or READ, a change of the key, a DELETE |
 | ``time``, ``table`` | |
 | ``c0`` … | the columns of the table that are not part of the key |
 | ``unavailable``, ``unexpected`` | |
@@ -25,7 +26,6 @@ from pyspark.sql import DataFrame
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import (
     BEFORE,
-    DELETE,
     ERROR,
     EVENT,
     INSERT,
@@ -36,12 +36,12 @@ from sparkwire.changes.columns import (
     READ,
     TABLE,
     TIME,
-    TRANSACTION,
     TRUNCATE,
     UNAVAILABLE,
     UNEXPECTED,
+    UPDATE_BEFORE,
 )
-from sparkwire.changes.key_events import event_sql
+from sparkwire.changes.fold import event_kinds
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.frames import quoted
 
@@ -70,29 +70,34 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         f"CAST({quoted(table.topic) if table.topic else 'NULL'} AS STRING) AS topic",
         f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
         f"{TABLE if TABLE in names else 'CAST(NULL AS STRING)'} AS `table`",
-        f"{TRANSACTION if TRANSACTION in names else 'CAST(NULL AS STRING)'} AS transaction",
         f"{UNAVAILABLE if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
         f"{UNEXPECTED if table.has_unexpected else 'CAST(NULL AS MAP<STRING, STRING>)'} AS unexpected",
         f"{EVENT if table.has_events else 'CAST(NULL AS STRING)'} AS event",
     )
     is_live = f"op IN ({', '.join(map(sql_string, LIVE))})"
-    departure, arrival = f"CASE WHEN NOT {is_live} THEN event END", f"CASE WHEN {is_live} THEN event END"
-    is_old_key, stored_keys = "FALSE", keys
+    is_pair, identifies = event_kinds("event")
+    is_old_key, moves, stored_keys = "FALSE", "FALSE", keys
     if table.may_move:
         # One message: it is a step of both keys.
         known = " OR ".join(f"{name} IS NOT NULL" for name in old)
         differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
-        moves = f"({is_live} AND event IS NULL AND ({known}) AND ({differs}))"
+        moves = f"({is_live} AND NOT {is_pair} AND ({known}) AND ({differs}))"
         columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS is_old_key")
-        both = f"to_json(struct(struct({', '.join(keys)}) AS new, struct({', '.join(old)}) AS old))"
-        own = event_sql("concat(transaction, ' ', coalesce(CAST(unix_micros(`time`) AS STRING), ''))", both)
         is_old_key = "is_old_key"
-        departure = f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} THEN event END"
-        arrival = f"CASE WHEN {is_live} AND NOT is_old_key THEN coalesce(event, CASE WHEN {moves} THEN {own} END) END"
         stored_keys = [
             f"CASE WHEN is_old_key THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)
         ]
+    departure = arrival = "CAST(NULL AS STRING)"
+    if table.may_lack_values:
+        # A message that does not say which change it reports is identified by its own order.
+        own = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at))) END"
+        departure = f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} AND {identifies} THEN event END"
+        arrival = (
+            f"CASE WHEN is_old_key OR NOT {is_live} THEN NULL WHEN {identifies} THEN event WHEN {moves} THEN {own} END"
+        )
+        departure, arrival = (text.replace("is_old_key", is_old_key) for text in (departure, arrival))
     live = f"({is_live} AND NOT {is_old_key})"
+    begins = f"op IN ({sql_string(INSERT)}, {sql_string(READ)}) OR {is_pair} OR {moves}"
     return columns.selectExpr(
         *(f"{value} AS {name}" for value, name in zip(stored_keys, keys, strict=True)),
         f"op = {sql_string(TRUNCATE)} AS is_truncate",
@@ -100,9 +105,8 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         "topic",
         _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
         f"{live} AS live",
-        f"{live} AS has_values",
-        f"{live} AND op IN ({sql_string(INSERT)}, {sql_string(READ)}) AND ({arrival}) IS NULL AS begins",
-        f"op = {sql_string(DELETE)} OR {is_old_key} AS ends",
+        f"({live} OR op = {sql_string(UPDATE_BEFORE)}) AS has_values",
+        f"(NOT {live} OR {begins}) AS bounds",
         *("`time`", "`table`", *table.value_places().values(), "unavailable", "unexpected"),
         f"{departure} AS departure",
         f"{arrival} AS arrival",

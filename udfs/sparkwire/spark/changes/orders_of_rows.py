@@ -1,4 +1,4 @@
-"""Which orders of a batch and of a table can be compared, with their topics."""
+"""Which orders of rows are comparable, with the topics of their messages."""
 
 from __future__ import annotations
 

@@ -1,0 +1,205 @@
+"""Fold the steps of a table in Spark: the newest step of each key, and the states of keys whose newest step lacks values.
+
+Nearly all keys need their newest step alone. Only the others are *open*: Spark sorts their steps, and `sparkwire.changes.fold`
+folds them in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType, BooleanType, DataType, MapType, StringType, StructField, StructType
+
+from sparkwire.base.sqltype import sql_string
+from sparkwire.changes.columns import ORDER
+from sparkwire.changes.fold import folded, resolved
+from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.order_columns import is_after, key_text, sentence
+from sparkwire.spark.changes.orders_of_rows import Place, Places
+from sparkwire.spark.changes.steps import LACKS_VALUES
+
+_STEPS_AT_ONCE: Final = 100_000
+"""the number of steps that Python folds at once, at least"""
+
+
+def by_key(table: ChangedTable, *more: str) -> str:
+    """The window over the steps of a key, the newest first."""
+    keys, order = [*table.key_names(), *more], [f"{name} DESC" for name in table.order.sequence]
+    return f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}"
+
+
+def with_places(steps: DataFrame, table: ChangedTable, *more: str) -> DataFrame:
+    """Number the steps of each key in ``nth``, and note the order of the newest one (`OrderColumns.differs`)."""
+    window = by_key(table, *more)
+    now = f"{window} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    return steps.selectExpr("*", f"row_number() OVER ({window}) AS nth", *table.order.firsts(now))
+
+
+def with_openness(steps: DataFrame, table: ChangedTable, *more: str, also: str = "FALSE") -> DataFrame:
+    """Note in ``is_open`` the steps that `fold` needs: the newest one of the key lacks values, or one departs.
+
+    ``also`` is a condition of SQL for further keys.
+    """
+    if not table.may_lack_values:
+        return steps.withColumn("is_open", F.lit(False))
+    now = f"({by_key(table, *more)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    of_key = f"(PARTITION BY {', '.join([*table.key_names(), *more])})"
+    lacks, departs = f"first_value({LACKS_VALUES}) OVER {now}", f"max(departure IS NOT NULL) OVER {of_key}"
+    return steps.selectExpr("*", f"{lacks} OR {departs} OR {also} AS is_open")
+
+
+def counts(table: ChangedTable, truncate: Place, has_topic: bool) -> str:
+    """Whether a step is later than a TRUNCATE, and comparable with it."""
+    own = Place(table.order.as_struct(), "topic")
+    apart = Places(table.order.type, has_topic).are_apart(own, truncate)
+    return f"({truncate.at} IS NULL OR NOT {apart} AND {is_after(own.at, truncate.at, table.order.type)})"
+
+
+def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFrame:
+    """The states of keys, and of rows that departed: see `sparkwire.changes.fold.folded`.
+
+    ``steps`` are those of open keys, and have ``counts``, too. ``moved``, ``is_stored``, ``is_entry`` and ``read_…`` are there
+    if some are of stored rows.
+    """
+    window, order = by_key(table), table.order
+    epoch = order.epoch or "0"
+    own = f"struct({', '.join([*order.names, 'departure'])})"
+    extra = [
+        "moved",
+        "is_stored",
+        "is_entry",
+        "of_entry",
+        *(name for name in steps.columns if name.startswith("read_")),
+    ]
+    if "is_stored" not in steps.columns:
+        none = f"CAST(NULL AS {_orders_type(order.type).simpleString()}) AS moved"
+        extra = [none, *(f"FALSE AS {name}" for name in ("is_stored", "is_entry", "of_entry"))]
+    ready = steps.selectExpr(
+        *table.key_names(),
+        f"{order.as_struct()} AS at",
+        *("topic", "`time`", "counts", "live", "has_values", "bounds", "arrival"),
+        # Of a message that comes twice, the first copy counts.
+        f"CASE WHEN NOT {own} <=> lead({own}) OVER ({window}) THEN departure END AS departure",
+        "unavailable",
+        *table.value_places().values(),
+        "unexpected",
+        f"row_number() OVER ({window}) AS nth",
+        f"coalesce(lag({epoch}) OVER ({window}) <> {epoch}, FALSE) AS new_epoch",
+        f"{_split(table, window)} AS split",
+        *extra,
+    )
+    schema = states_schema(table, [field for field in ready.schema if field.name.startswith("read_")])
+    return ready.mapInArrow(partial(_folded, table.value_places(), keep, schema.names), schema)
+
+
+def with_moved_values(states: DataFrame, table: ChangedTable) -> DataFrame:
+    """Fill in values along changes of keys. There are few, so one task does it. Adds ``is_needed`` of departures."""
+    schema = StructType([*states.schema, StructField("is_needed", BooleanType())])
+    moving = "event IS NOT NULL OR ref IS NOT NULL"
+    some = (
+        states.where(moving).repartition(1).mapInArrow(partial(_resolved, table.value_places(), schema.names), schema)
+    )
+    return states.where(f"NOT ({moving})").withColumn("is_needed", F.lit(False)).unionByName(some)
+
+
+def states_schema(table: ChangedTable, more: Sequence[StructField] = ()) -> StructType:
+    """The columns of states."""
+    keys = [
+        StructField(name, table.schema[key].dataType) for name, key in zip(table.key_names(), table.keys, strict=True)
+    ]
+    values = [StructField(place, table.schema[name].dataType) for name, place in table.value_places().items()]
+    order, names = table.schema[ORDER].dataType, ArrayType(StringType())
+    orders = _orders_type(order)
+    fixed: Mapping[str, DataType] = {
+        "unexpected": MapType(StringType(), StringType()), "event": StringType(), "born": order, "ref": StringType(),
+        "unavailable": names, "cells": orders, "moved": orders, "split": StringType(), "is_entry": BooleanType(),
+    }  # fmt: skip
+    return StructType(
+        [
+            *keys,
+            StructField("at", order),
+            StructField("topic", StringType()),
+            StructField("time", table.time_type),
+            StructField("live", BooleanType()),
+            *values,
+            *(StructField(name, type) for name, type in fixed.items()),
+            *more,
+        ]
+    )
+
+
+def _orders_type(order: DataType) -> ArrayType:
+    return ArrayType(StructType([StructField("name", StringType()), StructField("at", order)]))
+
+
+def _split(table: ChangedTable, window: str) -> str:
+    """The error about a step and the next later one if they are of one epoch, and not comparable."""
+    order = table.order
+    later = {
+        name: f"lag({name}) OVER ({window})"
+        for name in (*order.separate.values(), *([order.epoch] if order.epoch else []))
+    }
+    if not order.separate:
+        return "CAST(NULL AS STRING)"
+    same_epoch = f"{later[order.epoch]} <=> {order.epoch}" if order.epoch else "TRUE"
+    what = f"concat('the changes of the key ', {key_text(table.keys, table.key_names())})"
+    cases = [
+        f"WHEN {later[name]} <> {name} THEN {sentence(part, name, later[name], order.epoch or 'NULL', what)}"
+        for part, name in order.separate.items()
+    ]
+    is_first = f"row_number() OVER ({window}) = 1"
+    return f"CASE WHEN {is_first} OR NOT {same_epoch} THEN NULL {' '.join(cases)} END"
+
+
+def _folded(
+    places: Mapping[str, str], keep: bool, names: Sequence[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Fold whole keys, many at once."""
+    for steps in _whole_keys(batches):
+        yield from folded(steps, places, keep=keep).select(names).combine_chunks().to_batches()
+
+
+def _whole_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) < _STEPS_AT_ONCE:
+            continue
+        steps = pa.Table.from_batches(waiting)
+        starts = pc.indices_nonzero(pc.equal(steps["nth"], 1))
+        last = starts[-1].as_py() if len(starts) else 0
+        if last:
+            yield steps.slice(0, last)
+            waiting = steps.slice(last).to_batches()
+    if waiting and (steps := pa.Table.from_batches(waiting)).num_rows:
+        yield steps
+
+
+def _resolved(
+    places: Mapping[str, str], names: Sequence[str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    some = list(batches)
+    if some:
+        yield from resolved(pa.Table.from_batches(some), places).select(names).combine_chunks().to_batches()
+
+
+def lists_of(names: Sequence[str]) -> str:
+    """An ARRAY<STRING> of SQL."""
+    return f"CAST(array({', '.join(map(sql_string, names))}) AS ARRAY<STRING>)"
+
+
+def epoch_start(epoch: str, order: DataType) -> str:
+    """The order before every row of an epoch, as SQL."""
+    if not isinstance(order, StructType):
+        return f"CAST(NULL AS {order.simpleString()})"
+    parts = (
+        f"{sql_string(f.name)}, {epoch if f.name == 'epoch' else f'CAST(NULL AS {f.dataType.simpleString()})'}"
+        for f in order
+    )
+    return f"named_struct({', '.join(parts)})"
