@@ -15,7 +15,7 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.debezium import read_debezium
 from sparkwire.changes.declarations import SYSTEMS
-from sparkwire.changes.read_messages import position_type, read_messages
+from sparkwire.changes.read_messages import identifies_changes, position_type, read_messages
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.table_rows import change_batch, schema_of
 from sparkwire.debezium.change_rows import POSITION, MessageSide, json_side
@@ -83,7 +83,8 @@ def decoder(
     types = types_of(format, plan.columns)
     position = position_of(format) if plan.by_source else None
     with_row = format in SYSTEMS and SYSTEMS[format].in_arrays
-    schema = schema_of(types, position, with_row=with_row, with_event=format == "debezium" and with_headers)
+    with_event = with_headers if format == "debezium" else not plan.by_source and identifies_changes(SYSTEMS[format])
+    schema = schema_of(types, position, with_row=with_row, with_event=with_event)
     return Decoder(plan, format, schema, types, read_values, read_keys)
 
 

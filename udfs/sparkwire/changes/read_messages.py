@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -91,6 +92,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         _versions(fields, expanded.messages, expanded.types),
         places=primitive(expanded.places.astype(np.int32)),
         positions=_positions(system, fields, records, expanded) if plan.by_source else None,
+        places_in_source=partial(_places_in_source, system, records) if identifies_changes(system) else None,
         is_partial=is_update if system.old_row == "changed" else None,
         is_unchanged=is_update if system.unchanged_in_before else None,
         missing=missing if plan.are_missing_unknown(system.nulls) else None,
@@ -268,6 +270,18 @@ def _positions(system: System, fields: Fields, records: MessageRecords, expanded
         fields=fields_of,
         mask=positions.is_null(),
     )
+
+
+def identifies_changes(system: System) -> bool:
+    """Whether a position in the source is that of one change."""
+    return system.positions is not None and not system.parts_after_position and not system.in_arrays
+
+
+def _places_in_source(system: System, records: MessageRecords, messages: Ints) -> pa.Array:
+    positions = system.positions
+    if positions is None:
+        raise AssertionError
+    return positions(Fields(system, records.values.take(primitive(messages))))
 
 
 def position_type(system: System) -> pa.DataType | None:

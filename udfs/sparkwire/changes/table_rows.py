@@ -6,7 +6,7 @@ them. It enforces the rule of change tables: each row is right, or it has an err
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -79,6 +79,8 @@ class TableRows(NamedTuple):
     """STRUCT of the columns: the old key of a row whose key changed"""
     events: pa.Array | None = None
     """the changes of keys that are several messages"""
+    places_in_source: Callable[[Ints], pa.Array] | None = None
+    """the positions of some messages in the source, as STRUCT; None if the system has none that identify a change"""
 
 
 def schema_of(
@@ -171,9 +173,34 @@ def change_batch(
         errors,
     ]
     if EVENT in schema.names:
-        arrays.append(pa.nulls(rows, pa.string()) if said.events is None else said.events)
+        lacks = is_live & unavailable.any(axis=1)
+        moved = lacks & _moved(columns, old, _key_lists(list(types), key_names, plan)) if lacks.any() else lacks
+        arrays.append(_events(said, moved))
     typed = [one if one.type == field.type else one.cast(field.type) for one, field in zip(arrays, schema, strict=True)]
     return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(typed, schema=schema))
+
+
+def _moved(columns: Sequence[pa.Array], old: pa.Array, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
+    """Rows whose old row has another key."""
+    moved, old_columns = np.zeros(len(old), np.bool_), old.flatten()
+    for places, rows in keys:
+        for k in places:
+            if not pa.types.is_nested(old_columns[k].type):
+                moved |= rows & ~bools_of(pc.equal(columns[k], old_columns[k]).fill_null(True))
+    return moved & bools_of(old.is_valid())
+
+
+def _events(said: TableRows, moved: Bools) -> pa.Array:
+    """The events of changes of keys. One message is identified by its position in the source, whose text has no line break."""
+    rows, messages = len(moved), np.flatnonzero(moved)
+    if said.places_in_source is None or not len(messages):
+        return pa.nulls(rows, pa.string()) if said.events is None else said.events
+    positions = said.places_in_source(said.messages[messages])
+    parts = [part.cast(pa.string()).fill_null("") for part in positions.flatten()]
+    texts = pc.if_else(positions.is_valid(), pc.binary_join_element_wise(*parts, " "), None)
+    places = np.full(rows, -1)
+    places[messages] = np.arange(len(messages))
+    return texts.take(pa.array(places, pa.int64(), mask=places < 0))
 
 
 def _old_row(before: pa.Array, types: Mapping[str, Type], plan: ReadPlan) -> pa.Array:
