@@ -45,21 +45,11 @@ def updated(format: str) -> Any:
 def test_its_messages(format: str) -> None:
     """Each operation gives the row, an update also the old row."""
     last = {"datahub": {"columns": {"id": "LONG", "name": "STRING", "amount": "DECIMAL(10,2)"}}}.get(format, {})
-    inserted, changed, deleted, emptied = (
-        rows(
-            format,
-            made(format, "INSERT"),
-            updated(format),
-            made(format, "DELETE", None, ROW),
-            made(format, "TRUNCATE", None, None),
-            **last,
-        )
-        if "TRUNCATE" in SYSTEMS[format].operations.values()
-        else (
-            *rows(format, made(format, "INSERT"), updated(format), made(format, "DELETE", None, ROW), **last),
-            None,
-        )
-    )
+    messages = [made(format, "INSERT"), updated(format), made(format, "DELETE", None, ROW)]
+    can_truncate = "TRUNCATE" in SYSTEMS[format].operations.values()
+    messages += [made(format, "TRUNCATE", None, None)] if can_truncate else []
+    inserted, changed, deleted, *others = rows(format, *messages, **last)
+    emptied = others[0] if can_truncate else None
     for op, row in (("INSERT", inserted), ("UPDATE", changed), ("DELETE", deleted)):
         assert (row["_op_"], row["id"], row["name"], str(row["amount"]), row["_error_"]) == (
             op,

@@ -240,7 +240,8 @@ def test_two_types_of_which_one_holds_both() -> None:
 
 def test_maxwells_own_tables_are_no_tables() -> None:
     own = {"database": "maxwell", "table": "bootstrap", "type": "insert", "ts": 1, "data": {"id": 1}}
-    found = changes_by_table(numbered([record(statement("table-create", "int")), record(own)]), "maxwell")
+    messages = [statement("table-create", "int"), m.maxwell(data={"v": 1}), own]
+    found = changes_by_table(numbered([record(one) for one in messages]), "maxwell")
     assert list(found) == [m.TABLE]
 
 

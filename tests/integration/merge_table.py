@@ -28,7 +28,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.spark.changes import merge, merge_history, merge_names, merge_table
+from sparkwire.spark.changes import merge, merge_names, merge_stored, merge_table
 from sparkwire.spark.changes.merge import MergeResult
 from tests.support import merge_scenarios as scenarios
 from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
@@ -430,15 +430,15 @@ class Facts:
         schema = f"_op_ STRING, {ORDER}, _before_ STRUCT<id: INT, v: INT>, _unavailable_ ARRAY<STRING>, id INT, v INT"
         sparkwire.merge(frame(self.spark, [("INSERT", (0, 0, 1), None, [], 1, 1)], schema), "shop.raced", "id")
         move = frame(self.spark, [("UPDATE", (0, 0, 5), (1, None), ["v"], 2, None)], schema)
-        read = merge_history.with_history
+        read = merge_stored.with_stored
 
-        def then_another(*arguments: Any) -> Any:
-            found, digest = read(*arguments)
-            stored = found.localCheckpoint()
-            sparkwire.merge(frame(self.spark, [("UPDATE", (0, 0, 3), None, [], 1, 3)], schema), "shop.raced", "id")
-            return stored, digest
+        def then_another(*arguments: Any, **options: Any) -> Any:
+            folded = read(*arguments, **options).localCheckpoint()
+            with mock.patch.object(merge, "with_stored", read):
+                sparkwire.merge(frame(self.spark, [("UPDATE", (0, 0, 3), None, [], 1, 3)], schema), "shop.raced", "id")
+            return folded
 
-        with mock.patch.object(merge, "with_history", then_another):
+        with mock.patch.object(merge, "with_stored", then_another):
             error = error_of(lambda: sparkwire.merge(move, "shop.raced", "id"))
         sparkwire.merge(move, "shop.raced", "id")
         return [error, pairs(self.spark.table("shop.raced"))]

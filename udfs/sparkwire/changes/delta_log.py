@@ -293,7 +293,7 @@ class DeltaLog(NamedTuple):
                 ) from error
             raise _rejected(self.path, error) from error
         except OSError as error:
-            raise OSError(_rejected(self.path, error).args[0]) from error
+            raise OSError(printable(str(_rejected(self.path, error)))) from error
 
 
 @contextmanager

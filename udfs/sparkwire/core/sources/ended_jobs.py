@@ -29,7 +29,7 @@ def note_end(job: str) -> None:
     try:
         _directory().mkdir(mode=0o700, exist_ok=True)
         if not _is_private(_directory()):
-            raise PermissionError(f"other users can write to {_directory()}")
+            raise PermissionError(printable(f"other users can write to {_directory()}"))
         (_directory() / job).touch()
     except OSError as error:
         _log.warning("the end of job %s is known to process %d only: %r", printable(job), os.getpid(), error)

@@ -14,7 +14,17 @@ from pyspark.sql.types import StructType
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import ERROR, KEYS, KEYS_KNOWN, MISSING_IS_UNKNOWN, NEVER, ORDER, TOPIC, UNAVAILABLE
+from sparkwire.changes.columns import (
+    ERROR,
+    KEYS,
+    KEYS_KNOWN,
+    MISSING_IS_UNKNOWN,
+    NEVER,
+    ORDER,
+    REPLACES_EPOCHS,
+    TOPIC,
+    UNAVAILABLE,
+)
 from sparkwire.changes.survey import MisfitError
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes import databus_changes, json_changes
@@ -46,6 +56,7 @@ def changes(
     placeholder: str = "__debezium_unavailable_value",
     nulls: Literal["written", "absent"] | None = None,
     renamed: Mapping[str, str] | None = None,
+    epochs: Literal["continue", "replace"] = "continue",
 ) -> DataFrame:
     """Decode the changes of one table: one row for each change, with the same columns for every format.
 
@@ -97,6 +108,9 @@ def changes(
         default, if the value of a column that they leave out is unknown
     renamed
         the names of members that a setting of the system renames, by their usual names. AWS DMS has ``before-image``
+    epochs
+        "replace" if each epoch begins with a complete snapshot: rows of earlier epochs that do not come again are gone. By
+        default they stay
 
     Returns
     -------
@@ -208,8 +222,11 @@ def _read(request: Request, reading: Reading) -> DataFrame:
         marks[UNAVAILABLE] = {MISSING_IS_UNKNOWN: True}
     if reading.keys is not None:
         marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
-    if reading.topic is not None:
-        marks[ORDER] = {TOPIC: reading.topic}
+    of_order: dict[str, Any] = {} if reading.topic is None else {TOPIC: reading.topic}
+    if request.epochs == "replace":
+        of_order[REPLACES_EPOCHS] = True
+    if of_order:
+        marks[ORDER] = of_order
     return rows.select(*(_with_metadata(name, marks) for name in names)) if marks else rows
 
 

@@ -20,22 +20,30 @@ from typing import Any, Final, Literal, NamedTuple, overload
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.types import DataType
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import ERROR
+from sparkwire.base.sqltype import sql_string
+from sparkwire.changes.columns import ERROR, ORDER, TABLE, TWO_TABLES
+from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE
+from sparkwire.changes.orders import EPOCH
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_clauses import CONFLICT, UNCLEAR, Clauses
-from sparkwire.spark.changes.merge_history import with_history
+from sparkwire.spark.changes.merge_batch import BatchFacts, batch_rows, literal, place_text
+from sparkwire.spark.changes.merge_clauses import CONFLICT, NOT_READ, UNCLEAR, Clauses
 from sparkwire.spark.changes.merge_names import TableName, target_of
 from sparkwire.spark.changes.merge_path import PathTarget, merged_path
-from sparkwire.spark.changes.merge_rows import BatchFacts, last_rows
 from sparkwire.spark.changes.merge_statement import named_view
+from sparkwire.spark.changes.merge_stored import departed_keys, memory, plain_source, with_stored
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
+from sparkwire.spark.changes.merge_traits import Traits
 from sparkwire.spark.changes.merge_types import aligned, check_names
 from sparkwire.spark.changes.observed import Observed, stored, stored_with
+from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, place_type
 from sparkwire.spark.changes.steps import events
+from sparkwire.spark.frames import quoted
 
+Target = TableTarget | PathTarget
 _DELETES: Final = ("remove", "keep")
 _CONFLICT: Final = re.compile(
     r"DELTA_CONCURRENT|Concurrent\w+Exception|CommitFailedException|[Cc]onflicting (files|deletes)"
@@ -110,7 +118,7 @@ class Merge(NamedTuple):
         return TableTarget.opened(spark, self.target, self.keep)
 
     def _merged(self, changes: DataFrame, must_exist: bool) -> MergeResult:
-        """Read the batch, compute its last rows, and run the statement."""
+        """Read the batch, fold it, and run the statement."""
         spark = changes.sparkSession
         table = ChangedTable.of(changes, self.keys, "merge")
         is_case_sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
@@ -125,43 +133,100 @@ class Merge(NamedTuple):
                 )
             schema = target.agree(table, is_case_sensitive)
             changes, table = aligned(changes, table, schema)
-            counted = Observed.of(changes, _counts(changes))
-            rows, text = stored_with(last_rows(events(counted.rows, table), table), BatchFacts.column(table))
-            facts, counts = BatchFacts.read(text, target.table_name), json.loads(counted.result(changes))
-            clauses = Clauses(table, schema, facts)
-            with target.prepared(spark, facts.name) as relation:
-                source = rows
-                if facts.lacking:
-                    found, digest = with_history(rows, events(changes, table), relation, table, clauses.truncate_order)
-                    source, clauses = stored(found), replace(clauses, digest=digest, has_read=True)
-                changed, late = self._run(target, relation, rows, source, clauses)
-        return MergeResult(counts["rows"], changed, late, counts["errors"])
+            counted = Observed.of(changes, _counts(changes, table))
+            departed = departed_keys(target.stored_rows(spark), table) if target.traits.departures else None
+            batch = batch_rows(events(counted.rows, table), table, keep=self.keep, departed=departed)
+            rows, text = stored_with(batch, BatchFacts.column(table))
+            facts, counts = BatchFacts.read(text), json.loads(counted.result(changes))
+            name = _table_name(counts, target.table_name)
+            with target.prepared(spark, name) as relation:
+                result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows, name)
+            if target.refreshed() != target.traits:
+                # Another merge has begun to store what this one did not look for. Folding the batch again does.
+                return self._merged(changes, must_exist)
+        return MergeResult(counts["rows"], *result, counts["errors"])
+
+    def _fold(
+        self, target: Target, relation: str, clauses: Clauses, rows: DataFrame, name: str | None
+    ) -> tuple[int | None, int]:
+        """Run the statement, after a fold with the table's rows if it is needed. Returns changed rows and late keys."""
+        spark, facts, table, traits = rows.sparkSession, clauses.facts, clauses.table, target.traits
+        truncated, epoch = _truncate(table, facts, traits, target.exists)
+        if target.exists and not facts.keys and truncated is None and not traits.untold:
+            return 0, 0
+        needs_stored = bool(facts.opened) or bool(traits.untold) or (traits.partial and truncated is not None)
+        clauses = replace(
+            clauses,
+            truncated=truncated,
+            reads_truncate=traits.truncates,
+            has_partial=traits.partial,
+            untold=traits.untold,
+        )
+        for folds in (needs_stored, True):
+            source, more = plain_source(rows, table), traits
+            if folds:
+                stored_rows = spark.table(relation)
+                last = _last_truncate(stored_rows, clauses.order) if traits.truncates else None
+                places = [literal(one, place_type(clauses.order)) for one in (last, truncated) if one is not None]
+                place = f"greatest({', '.join(places)})" if len(places) > 1 else places[0] if places else None
+                source = stored(
+                    with_stored(
+                        rows if not traits.untold else rows.withColumn("is_open", F.expr("NOT is_truncate")),
+                        stored_rows,
+                        table,
+                        truncate=_place(place, clauses.order),
+                        every=truncated is not None or bool(facts.moves) or traits.departures,
+                        keep=self.keep,
+                        untold=traits.untold,
+                    )
+                )
+                has_partial, has_departures, split = source.agg(
+                    F.expr("coalesce(bool_or(memory IS NOT NULL AND memory.entry IS NULL), FALSE)"),
+                    F.expr(f"coalesce(bool_or(memory.entry = '{DEPARTURE}'), FALSE)"),
+                    F.max("split"),
+                ).collect()[0]
+                if split is not None:
+                    raise ValueError(printable(split))
+                more = traits._replace(
+                    partial=traits.partial or has_partial, departures=traits.departures or has_departures
+                )
+                clauses = replace(clauses, has_read=True, read_truncate=last)
+            if truncated is not None:
+                source = _with_truncate(source, facts, truncated, table)
+                more = more._replace(truncates=True)
+            target.note(name, more._replace(epoch=epoch))
+            clauses = replace(clauses, has_entries=more.truncates or more.departures)
+            try:
+                result = self._run(target, relation, rows.where("nth = 1 AND NOT is_truncate"), source, clauses)
+            except Exception as error:  # PySpark has no class for the exceptions of tasks
+                if NOT_READ not in str(error) or folds:
+                    raise
+                continue
+            if traits.untold:
+                target.note(name, more._replace(epoch=epoch, untold=()))
+            return result
+        raise AssertionError
 
     def _run(
-        self,
-        target: TableTarget | PathTarget,
-        relation: str,
-        last: DataFrame,
-        source: DataFrame,
-        clauses: Clauses,
+        self, target: Target, relation: str, last: DataFrame, source: DataFrame, clauses: Clauses
     ) -> tuple[int | None, int]:
         """Run the statement. Returns the numbers of changed rows and of late keys."""
         spark, keys = last.sparkSession, clauses.facts.keys
-        if target.exists and not keys and not clauses.is_exact:
-            return 0, 0
-        with named_view(last) as own, named_view(source) as view:
+        is_plain = not clauses.has_read and not clauses.has_entries and not clauses.untold
+        columns = [*clauses.table.key_names(), f"{clauses.table.order.as_struct()} AS at", "`time`", "live"]
+        with named_view(last.selectExpr(*columns)) as own, named_view(source) as view:
             query = clauses.lateness(own, relation)
             # Where each changed row is one of a key in the batch, the others are late.
-            counts_changed = target.tells_changed and not clauses.is_exact
+            counts_changed = target.tells_changed and is_plain
             lateness = None if counts_changed else spark.sql(query).collect()[0]
             try:
                 changed = target.run(spark, relation, clauses.statement(view))
             except Exception as error:  # PySpark has no class for the exceptions of tasks
                 if UNCLEAR not in str(error):
                     raise
-                # The second statement fails with an error that names the rows.
+                # The same statement, with errors that name the rows.
                 changed = target.run(spark, relation, replace(clauses, explains=True).statement(view))
-            if changed and clauses.is_exact and target.counts_entries:
+            if changed and not is_plain and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
             if lateness is None and changed == 0:
                 lateness = spark.sql(query).collect()[0]
@@ -169,16 +234,78 @@ class Merge(NamedTuple):
         if lateness and keys and (late, lateness["repeated"]) == (keys, 0) and lateness["recent"]:
             text = _CREATED_AGAIN % (keys, self.shown)
             _log.warning("%s", printable(text))
-            warnings.warn(printable(text), stacklevel=5)
-        if changed is None and not clauses.is_exact:
+            warnings.warn(printable(text), stacklevel=6)
+        if changed is None and is_plain:
             changed = keys - late
         return changed, late
 
 
-def _counts(changes: DataFrame) -> Column:
-    """The numbers of changes without and with an error, as JSON, because Spark returns observed STRUCTs only as Java objects."""
+def _truncate(table: ChangedTable, facts: BatchFacts, traits: Traits, exists: bool) -> tuple[Any, int | None]:
+    """The last TRUNCATE of a batch, and the greatest epoch so far, if an epoch ends the rows of the ones before it."""
+    if not table.replaces_epochs or facts.epochs is None:
+        return facts.truncated, traits.epoch
+    least, greatest = facts.epochs
+    newest = greatest if traits.epoch is None else max(greatest, traits.epoch)
+    is_new = exists and traits.epoch is not None and greatest > traits.epoch
+    last = facts.truncated and int(facts.truncated["at"]["epoch"])
+    if (not is_new and least == newest) or last == newest:
+        return facts.truncated, newest
+    names = table.schema[ORDER].dataType.names
+    return {"at": {name: str(newest) if name == EPOCH else None for name in names}, "topic": None}, newest
+
+
+def _with_truncate(source: DataFrame, facts: BatchFacts, truncated: Any, table: ChangedTable) -> DataFrame:
+    """The source with the entry of the TRUNCATE that ends an epoch; one that a message reports is there already."""
+    order = table.schema[ORDER].dataType
+    last = literal(truncated, place_type(order))
+    is_truncate = f"memory.entry <=> '{TRUNCATE}'"
+    others = source.where(f"NOT {is_truncate}")
+    if facts.truncated == truncated:
+        return source
+    entry = {"at": f"({last}).at", "live": "FALSE", "known": "FALSE", "is_read": "FALSE"}
+    entry["memory"] = memory(order, entry=sql_string(TRUNCATE))
+    row = source.sparkSession.range(1).selectExpr(
+        *(
+            f"CAST({entry.get(f.name, 'NULL')} AS {f.dataType.simpleString()}) AS {quoted(f.name)}"
+            for f in source.schema
+        )
+    )
+    return others.unionByName(row)
+
+
+def _place(place: str | None, order: DataType) -> Place:
+    type = place_type(order).simpleString()
+    value = f"CAST({place or 'NULL'} AS {type})"
+    return Place(f"({value}).at", f"({value}).topic")
+
+
+def _last_truncate(stored_rows: DataFrame, order: DataType) -> Any:
+    """The stored TRUNCATE, see `place_type`."""
+    topic = TOPIC if TOPIC in stored_rows.columns else NO_TOPIC
+    text = place_text(f"max(struct({ORDER} AS at, {topic} AS topic))", order)
+    row = stored_rows.where(f"{MEMORY}.entry = '{TRUNCATE}'").agg(F.expr(text)).collect()[0][0]
+    return None if row is None else json.loads(row)
+
+
+def _table_name(counts: Mapping[str, Any], noted: str | None) -> str | None:
+    """The name of the table. Raises ValueError if the changes are of two, or of another one than the target has."""
+    names = sorted({name for name in (counts.get("first"), counts.get("last"), noted) if name is not None})
+    if len(names) > 1:
+        raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
+    return names[0] if names else None
+
+
+def _counts(changes: DataFrame, table: ChangedTable) -> Column:
+    """The numbers of changes without and with an error, and the least and greatest name of a table.
+
+    It is JSON, because Spark returns observed STRUCTs only as Java objects.
+    """
     is_error = f"{ERROR} IS NOT NULL" if ERROR in changes.columns else "FALSE"
-    return F.expr(f"to_json(struct(count_if(NOT {is_error}) AS rows, count_if({is_error}) AS errors))")
+    name = f"CASE WHEN NOT {is_error} THEN {TABLE} END" if TABLE in changes.columns else "CAST(NULL AS STRING)"
+    return F.expr(
+        f"to_json(struct(count_if(NOT {is_error}) AS rows, count_if({is_error}) AS errors, min({name}) AS first, "
+        f"max({name}) AS last))"
+    )
 
 
 @overload

@@ -1,47 +1,39 @@
 """Build the statement of a merge: when a row of the source counts, and what it changes.
 
-A row counts if its order is greater than that of the table's row, and than that of the last TRUNCATE. Orders that cannot be
-compared are an error of the statement, so nothing is written. The statement itself reads the last TRUNCATE, in the version of
-the table that it changes.
+A row counts if its order is greater than that of the table's row, and than that of the last TRUNCATE. A row of the fold
+(`merge_stored`) counts if the table still has the row that the merge has read. Rows without a common order are an error of the
+statement, which then writes nothing.
 
 All rows run the code of the statement. The JVM does not compile a method of more than 8,000 bytes, and runs it several times
-slower. So whatever depends on the source alone is a column of the source, and only a second statement names rows in its errors.
+slower. So whatever depends on the source alone is a column of the source, and only a query after a failure names rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql.types import DataType, StructType
 
 from sparkwire.base.sqltype import sql_string
-from sparkwire.changes.columns import DELETED, ORDER, TIME, UNEXPECTED
-from sparkwire.changes.merge_memory import MEMORY, TOPIC, TRUNCATE
+from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
+from sparkwire.changes.fold import MEMORY, TOPIC, TRUNCATE
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_order import NO_TOPIC, Place, Places, place_type
-from sparkwire.spark.changes.merge_rows import BatchFacts, literal
+from sparkwire.spark.changes.merge_batch import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
-from sparkwire.spark.changes.order_columns import epoch_of, key_text
+from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
+from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places, place_type
+from sparkwire.spark.changes.states import lists_of
 from sparkwire.spark.frames import quoted
 
 CONFLICT: Final = "the table has changed since this merge has read it"
-"""the error of a statement whose rows were computed from rows that the table no longer has"""
-_CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
+"""the error of a statement whose rows come from rows that the table no longer has"""
+NOT_READ: Final = "a late row meets older values"
+"""the error of a statement at a row that needs a fold with the table's own first"""
 UNCLEAR: Final = "rows have no common order"
-"""the error of a statement at rows whose orders are not comparable. With `Clauses.explains`, it names them"""
-_IS_LOST: Final = "(s.is_forgotten OR s.read_at IS NOT NULL)"
-"""whether a row that matches none was computed from one"""
-_MAP: Final = "CAST(map() AS MAP<STRING, STRING>)"
-_BEGINS: Final = f"(s.known AND t.{DELETED})"
-"""whether the row did not exist before the batch"""
-DIGEST: Final = f"bit_xor(xxhash64(to_json({MEMORY}), to_json(struct({ORDER}))))"
-"""an aggregate that differs if the table remembers something else, see `remembered`"""
-
-
-def remembered(target: str) -> str:
-    """The rows of a table that remember something, as SQL."""
-    return f"{target} WHERE {MEMORY} IS NOT NULL"
+"""the error of a statement at rows whose orders are not comparable"""
+_CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
 
 
 @dataclass(frozen=True)
@@ -52,10 +44,22 @@ class Clauses:
     stored: StructType
     """the schema of the target"""
     facts: BatchFacts
-    digest: int | None = None
-    """`DIGEST` of the target when rows were computed from it"""
+    keep: bool
+    """whether deleted rows show their last values"""
+    truncated: Any = None
+    """the last TRUNCATE of the batch, see `place_type`"""
+    reads_truncate: bool = False
+    """whether the table may have a TRUNCATE"""
+    has_entries: bool = False
+    """whether the table or the source may have rows that are none of their key"""
+    has_partial: bool = False
+    """whether the table may have rows with older values"""
+    read_truncate: Any = None
+    """the last TRUNCATE at the time of the fold"""
     has_read: bool = False
-    """whether rows were computed from the target"""
+    """whether the source has rows from a fold with those of the table"""
+    untold: Sequence[str] = ()
+    """columns that are new in the table, and whose values no message has told"""
     explains: bool = False
     """whether errors name the rows, which is much code"""
 
@@ -78,91 +82,86 @@ class Clauses:
     @property
     def of_truncate(self) -> Place:
         """The last TRUNCATE of the batch."""
-        place = literal(self.facts.truncated, place_type(self.order))
+        place = literal(self.truncated, place_type(self.order))
         return Place(f"({place}).at", f"({place}).topic")
 
-    @property
-    def known(self) -> str:
-        """Whether the source has values of the key."""
-        return "s.known" if self.facts.unknown else "TRUE"
-
-    @property
-    def truncate_order(self) -> str:
-        return "" if self.facts.truncated is None else self.of_truncate.at
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the source has entries."""
-        return self.has_read or self.facts.truncated is not None
-
     def statement(self, view: str) -> Statement:
-        matched = [Clause("s.is_forgotten", None)] if self.has_read else []
-        matched.append(Clause(self._counts(), self._updated()))
-        ended = []
-        if self.facts.truncated is not None:
-            ends = f"CASE WHEN t.{DELETED} OR t.{MEMORY}.entry IS NOT NULL THEN FALSE ELSE {self._ends_table()} END"
-            ended = [Clause(ends, {DELETED: "TRUE"})]
+        matched, ended = [Clause(self._counts(), self._updated())], []
+        live = f"NOT t.{DELETED}{f' AND t.{MEMORY}.entry IS NULL' if self.has_entries else ''}"
+        if self.truncated is not None:
+            values = dict.fromkeys(self.table.values, "NULL") if not self.keep else {}
+            end = {DELETED: "TRUE", **values, **self._nothing_told()}
+            ends = f"CASE WHEN {live} THEN {self._ends_table()} ELSE FALSE END"
+            matched.append(Clause(ends, end))
+            ended.append(Clause(ends, end))
+        if self.untold:
+            names = f"array_union(coalesce(t.{UNAVAILABLE}, CAST(array() AS ARRAY<STRING>)), {lists_of(self.untold)})"
+            ended.append(Clause(live, {UNAVAILABLE: names}))
         inserted = Clause(self._is_inserted(), self._inserted())
-        return Statement(self._source(view), self._condition(), [*matched, *ended], inserted, ended)
+        return Statement(self._source(view), self._condition(), matched, inserted, ended)
 
     def lateness(self, view: str, target: str) -> str:
         """A query for the numbers of keys in a batch that are late, that have the table's own order, and whose time is later."""
-        last = self._last_truncate(target)
+        last = self._last_truncate(target) if self.reads_truncate else self._no_truncate
         same = " AND ".join(
             f"t.{quoted(key)} <=> s.{name}" for key, name in zip(self.table.keys, self.table.key_names(), strict=True)
         )
-        late = (
-            f"(t.{ORDER} IS NOT NULL AND NOT ({self._is_newer('s.live')}) OR coalesce(s.at <= s.truncated.at, FALSE))"
-        )
+        is_ended = f"(s.truncated IS NOT NULL AND NOT {is_after('s.at', 's.truncated.at', self.order)})"
+        late = f"(t.{ORDER} IS NOT NULL AND NOT ({self._is_newer('s.live')}) OR coalesce({is_ended}, FALSE))"
         return (
             f"SELECT count_if({late}) AS late, count_if({late} AND s.at <=> t.{ORDER}) AS repeated, "
             f"count_if({late} AND coalesce(s.time > t.{TIME}, TRUE)) AS recent "
-            f"FROM (SELECT *, {last} AS truncated FROM {view} WHERE memory.entry IS NULL) s "
+            f"FROM (SELECT *, {last} AS truncated FROM {view}) s "
             f"LEFT JOIN (SELECT * FROM {target} WHERE {MEMORY}.entry IS NULL) t ON {same}"
         )
 
     # -- the source and the condition
 
+    @property
+    def _no_truncate(self) -> str:
+        return f"CAST(NULL AS {place_type(self.order).simpleString()})"
+
     def _last_truncate(self, target: str) -> str:
         topic = TOPIC if TOPIC in self.stored.names else NO_TOPIC
         return (
-            f"(SELECT max(struct({ORDER} AS at, {topic} AS topic)) FROM {remembered(target)} "
-            f"AND {MEMORY}.entry = {sql_string(TRUNCATE)})"
+            f"(SELECT max(struct({ORDER} AS at, {topic} AS topic)) FROM {target} "
+            f"WHERE {MEMORY}.entry = {sql_string(TRUNCATE)})"
         )
 
     def _source(self, view: str) -> str:
-        now, check = f"{self._last_truncate('{target}')} AS truncated", ""
-        if self.has_read:
+        if self.truncated is None and not self.reads_truncate:
+            return f"SELECT *, live AS exists_after, FALSE AS is_superseded, TRUE AS is_after, FALSE AS is_unclear FROM {view}"
+        now = f"{self._last_truncate('{target}') if self.reads_truncate else self._no_truncate} AS truncated"
+        check = ""
+        if self.has_read and self.reads_truncate:
             # Delta rejects a subquery in the condition itself.
-            now += f", (SELECT {DIGEST} FROM {remembered('{target}')}) AS digest"
-            before = "NULL" if self.digest is None else str(self.digest)
-            check = f" WHERE CASE WHEN digest <=> CAST({before} AS BIGINT) THEN TRUE ELSE {_CHANGED} END"
+            before = literal(self.read_truncate, place_type(self.order))
+            check = f" WHERE CASE WHEN truncated <=> {before} THEN TRUE ELSE {_CHANGED} END"
         own, last = Place("at", "topic"), Place("truncated.at", "truncated.topic")
         are_apart, exists = self.places.are_apart(own, last), "live"
-        if self.facts.truncated is not None:
-            is_late = f"truncated IS NOT NULL AND NOT {are_apart} AND at <= truncated.at"
+        after = is_after(own.at, last.at, self.order)
+        if self.truncated is not None:
+            is_late = f"truncated IS NOT NULL AND NOT {are_apart} AND NOT {after}"
             ends = self._ends(own, self.of_truncate, key_text(self.table.keys, self.table.key_names()))
             exists = f"CASE WHEN NOT live OR {is_late} THEN FALSE ELSE NOT {ends} END"
         return (
             f"SELECT * {'' if self.explains else 'EXCEPT (truncated)'}, {self._is_superseded()} AS is_superseded, "
-            f"CASE WHEN truncated IS NULL OR {are_apart} THEN TRUE ELSE at > truncated.at END AS is_after, "
+            f"CASE WHEN truncated IS NULL OR {are_apart} THEN TRUE ELSE {after} END AS is_after, "
             f"exists_after AND truncated IS NOT NULL AND {are_apart} AS is_unclear "
             f"FROM (SELECT *, {exists} AS exists_after FROM (SELECT *, {now} FROM {view}){check})"
         )
 
     def _condition(self) -> str:
         facts, parts = self.facts, []
-        operator = "<=>" if self.is_exact or facts.null_keys else "="
+        operator = "<=>" if self.has_entries or facts.null_keys else "="
         for key, name, bounds in zip(self.table.keys, self.table.key_names(), facts.bounds, strict=True):
             parts.append(f"t.{quoted(key)} {operator} s.{name}")
             if bounds and bounds[0] is not None and operator == "=":
                 least, greatest = (literal(bound, self.stored[key].dataType) for bound in bounds)
                 parts.append(f"t.{quoted(key)} BETWEEN {least} AND {greatest}")
-        if self.is_exact:
+        if self.has_entries:
             parts += [f"t.{MEMORY}.{name} <=> s.memory.{name}" for name in ("entry", "event")]
-            parts.append(f"(s.memory.event IS NULL OR t.{ORDER} = s.at)")
-        elif facts.null_keys:
-            parts.append(f"t.{MEMORY}.entry IS NULL")
+            parts.append(f"(NOT s.memory.entry <=> {sql_string(TRUNCATE)} OR t.{ORDER} = s.at)")
         return " AND ".join(parts)
 
     # -- when a row counts
@@ -170,19 +169,24 @@ class Clauses:
     def _counts(self) -> str:
         """Whether a row of the source changes the table's row."""
         own, other = self.of_table, self.of_source
-        newer = self._is_newer("s.exists_after")
         apart = self._error(own, other, f"concat('the changes of ', {self._key('s')})")
-        counts = f"s.at <=> s.read_at OR {self._after()}"
-        read = f"WHEN s.is_read THEN CASE WHEN {own.at} <=> s.read_at THEN {counts} ELSE {_CHANGED} END"
-        return (
-            f"CASE {read if self.has_read else ''} WHEN s.is_superseded THEN FALSE "
-            f"WHEN {self.places.are_apart(own, other)} THEN {apart} "
-            f"WHEN {newer} THEN {self._after()} ELSE FALSE END"
-        )
+        cases = []
+        if self.has_read:
+            is_same = f"({own.at} <=> s.read_at AND t.{MEMORY} <=> s.read_memory)"
+            cases.append(f"WHEN s.is_read THEN CASE WHEN {is_same} THEN TRUE ELSE {_CHANGED} END")
+        cases += [
+            "WHEN s.is_superseded THEN FALSE",
+            f"WHEN {self.places.are_apart(own, other)} THEN {apart}",
+            f"WHEN {self._is_newer('s.exists_after')} THEN {self._after()}",
+        ]
+        if self.has_partial:
+            older = f"t.{MEMORY} IS NOT NULL AND t.{MEMORY}.entry IS NULL AND {other.at} < {own.at}"
+            cases.append(f"WHEN {older} THEN raise_error({sql_string(NOT_READ)})")
+        return f"CASE {' '.join(cases)} ELSE FALSE END"
 
     def _is_superseded(self) -> str:
         """Whether a TRUNCATE of a later epoch ends a row of the source."""
-        orders = ["truncated.at", *([self.truncate_order] if self.truncate_order else [])]
+        orders = ["truncated.at", *([self.of_truncate.at] if self.truncated is not None else [])]
         own = epoch_of("at", self.order)
         return " OR ".join(f"coalesce({own} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
 
@@ -192,12 +196,14 @@ class Clauses:
         return f"{own} IS NULL OR {other} > {own} OR {other} = {own} AND ({lives} AND t.{DELETED} OR {later})"
 
     def _is_inserted(self) -> str:
-        if not self.has_read:
+        if not self.has_read and not self.has_entries:
             return self._after()
-        return f"CASE WHEN {_IS_LOST} OR s.memory.entry IS NOT NULL THEN TRUE ELSE {self._after()} END"
+        return f"CASE WHEN s.is_read OR s.memory.entry IS NOT NULL THEN TRUE ELSE {self._after()} END"
 
     def _after(self) -> str:
         """Whether a row of the source is later than the stored TRUNCATE."""
+        if not self.reads_truncate:
+            return "s.is_after"
         last = Place("s.truncated.at", "s.truncated.topic")
         error = self._error(self.of_source, last, f"concat('TRUNCATE and the changes of ', {self._key('s')})")
         return f"CASE WHEN s.is_unclear THEN {error} ELSE s.is_after END"
@@ -208,7 +214,8 @@ class Clauses:
     def _ends(self, place: Place, truncate: Place, key: str) -> str:
         """Whether a TRUNCATE ends a row."""
         error = self._error(place, truncate, f"concat('TRUNCATE and the changes of the key ', {key})")
-        return f"CASE WHEN {self.places.are_apart(place, truncate)} THEN {error} ELSE {place.at} <= {truncate.at} END"
+        after = is_after(place.at, truncate.at, self.order)
+        return f"CASE WHEN {self.places.are_apart(place, truncate)} THEN {error} ELSE NOT {after} END"
 
     def _error(self, one: Place, other: Place, what: str) -> str:
         return self.places.error(one, other, what) if self.explains else f"raise_error({sql_string(UNCLEAR)})"
@@ -221,49 +228,31 @@ class Clauses:
     # -- what it changes
 
     def _updated(self) -> dict[str, str]:
-        # The values of a deleted row are not those of a new row with its key.
-        unknown = f"WHEN {_BEGINS} THEN NULL" if self.facts.kept else ""
-        values = {
-            name: f"CASE WHEN {self._is_own(name)} THEN s.{place} {unknown} ELSE t.{quoted(name)} END"
-            for name, place in self.table.value_places().items()
-        }
-        return values | self._common() | {MEMORY: self._memory()}
+        """The columns after an update. A deleted row keeps its last values only with ``keep``."""
+        stays = self.keep and bool(self.facts.unknown)
+        known = "CASE WHEN s.known THEN {} ELSE t.{} END" if stays else "{}"
+        values = {name: known.format(f"s.{place}", quoted(name)) for name, place in self.table.value_places().items()}
+        told = {UNEXPECTED: "s.unexpected", UNAVAILABLE: "s.unavailable"}
+        values |= {name: known.format(new, name) for name, new in told.items() if name in self.stored.names}
+        # A tombstone does not take the time from the delete before it.
+        time = f"CASE WHEN s.time IS NULL AND NOT s.live AND t.{DELETED} THEN t.{TIME} ELSE s.time END"
+        return values | self._common() | {TIME: time}
 
     def _inserted(self) -> dict[str, str]:
         values = {name: f"s.{place}" for name, place in self.table.places().items()}
-        unexpected = {UNEXPECTED: "s.unexpected"} if UNEXPECTED in self.stored.names else {}
+        told = {UNEXPECTED: "s.unexpected", UNAVAILABLE: "s.unavailable"}
+        values |= {name: new for name, new in told.items() if name in self.stored.names}
         # Delta computes a condition for all rows, and values only where they count. So the error is in a value.
-        order = f"CASE WHEN {_IS_LOST} THEN {_CHANGED} ELSE s.at END" if self.has_read else "s.at"
-        return values | self._common() | unexpected | {MEMORY: "s.memory", ORDER: order}
+        order = f"CASE WHEN s.read_at IS NOT NULL THEN {_CHANGED} ELSE s.at END" if self.has_read else "s.at"
+        return values | self._common() | {TIME: "s.time", ORDER: order}
 
     def _common(self) -> dict[str, str]:
-        values = {ORDER: "s.at", TIME: "s.time", DELETED: "NOT s.exists_after"}
+        values = {ORDER: "s.at", DELETED: "NOT s.exists_after", MEMORY: "s.memory"}
         if TOPIC in self.stored.names:
             values[TOPIC] = "s.topic"
-        if UNEXPECTED in self.stored.names:
-            values[UNEXPECTED] = self._unexpected()
         return values
 
-    def _is_own(self, name: str) -> str:
-        """Whether the source has the value of a column."""
-        kept = f" AND NOT coalesce(array_contains(s.kept, {sql_string(name)}), FALSE)" if self.facts.kept else ""
-        return f"{self.known}{kept}"
-
-    def _unexpected(self) -> str:
-        own = "s.unexpected"
-        if self.facts.kept:
-            of_source = "map_filter(s.unexpected, (name, text) -> NOT array_contains(s.kept, name))"
-            of_table = f"map_filter(t.{UNEXPECTED}, (name, text) -> array_contains(s.kept, name) AND NOT {_BEGINS})"
-            both = f"map_concat(coalesce({of_source}, {_MAP}), coalesce({of_table}, {_MAP}))"
-            own = f"CASE WHEN s.kept IS NULL THEN s.unexpected WHEN size({both}) > 0 THEN {both} END"
-        return f"CASE WHEN {self.known} THEN {own} ELSE t.{UNEXPECTED} END"
-
-    def _memory(self) -> str:
-        """What the row remembers: the values for which it still waits, see `sparkwire.changes.merge_memory`."""
-        waits = f"array_intersect(t.{MEMORY}.waits, s.kept)"
-        still = (
-            f" WHEN NOT {_BEGINS} AND size({waits}) > 0 THEN named_struct('entry', t.{MEMORY}.entry, 'event', t.{MEMORY}.event, "
-            f"'arrival', t.{MEMORY}.arrival, 'waits', {waits})"
-        )
-        read = "WHEN s.is_read THEN s.memory " if self.has_read else ""
-        return f"CASE {read}WHEN NOT {self.known} THEN t.{MEMORY}{still if self.facts.kept else ' ELSE NULL'} END"
+    def _nothing_told(self) -> dict[str, str]:
+        """What a row that a TRUNCATE ends no longer has."""
+        names = (UNAVAILABLE, *(() if self.keep else (UNEXPECTED,)))
+        return {MEMORY: "NULL"} | {name: "NULL" for name in names if name in self.stored.names}

@@ -40,10 +40,11 @@ from pyspark.sql.types import (
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
-from sparkwire.changes.merge_memory import MEMORY
+from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_statement import CHANGED, Statement, named_view
 from sparkwire.spark.changes.merge_table import NEEDS_MAPPING, seen_rows, types_in
+from sparkwire.spark.changes.merge_traits import Traits
 from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema
 from sparkwire.spark.changes.observed import Observed
 from sparkwire.spark.frames import quoted
@@ -80,6 +81,7 @@ class PathTarget:
         self.path, self.keep = path, keep
         self.log = DeltaLog.of(path)
         self.noted: dict[str, Any] = {}
+        self.traits = Traits()
 
     @classmethod
     @contextmanager
@@ -104,6 +106,7 @@ class PathTarget:
             if noted is not None:
                 self.noted = noted
                 check_made(self.path, noted, table.keys, self.keep)
+                self.traits = Traits.of(noted).with_new_columns(table, stored)
             elif not _is_begun(self.log):
                 raise ValueError(printable(f"merge did not create the table {self.path}: name another target"))
             self.schema = agreed(stored, self.schema, self.path, is_case_sensitive)
@@ -116,6 +119,18 @@ class PathTarget:
         self.table_name_after = table_name
         with named_view(self._rows(spark)) as name:
             yield name
+
+    def note(self, table_name: str | None, traits: Traits) -> None:
+        """What the property of the table says after the merge."""
+        self.table_name_after, self.traits = table_name, traits
+
+    def refreshed(self) -> Traits:
+        """The traits of the table: no other merge can change them before the commit of this one."""
+        return self.traits
+
+    def stored_rows(self, spark: SparkSession) -> DataFrame:
+        """All rows of a table that exists."""
+        return self._rows(spark)
 
     def _rows(self, spark: SparkSession) -> DataFrame:
         if self.log is None:
@@ -133,7 +148,7 @@ class PathTarget:
 
     def run(self, spark: SparkSession, relation: str, statement: Statement) -> int | None:
         """Write the version after the statement, unless it has the same rows and columns. Returns the number of changed rows."""
-        log = self._made_ready()
+        log = self.log or self._made_ready()
         rows = spark.sql(statement.as_join(relation, self.schema.names))
         counted = Observed.of(
             rows,
@@ -146,6 +161,7 @@ class PathTarget:
             with _exactly(spark):
                 counted.rows.drop(CHANGED).write.options(**_WRITE_OPTIONS).parquet(_uri(f"{self.path}/{folder}"))
             counts = json.loads(counted.result(rows))
+        self._made_ready()  # after the statement, so that one that fails changes nothing
         if counts["written"] == 0 and counts["rows"] == log.rows and _schema(log) == self.schema:
             delete_folder(self.path, folder)
         else:
@@ -156,7 +172,12 @@ class PathTarget:
         """The table, with its property and what its columns need. Creates it."""
         if self.log is None:
             self.log = DeltaLog.create(self.path, _without_local_times(self.schema).jsonValue())
-        noted = {"keys": self.keys, "deletes": "keep" if self.keep else "remove", "table": self.table_name_after}
+        noted: dict[str, Any] = {
+            "keys": self.keys,
+            "deletes": "keep" if self.keep else "remove",
+            "table": self.table_name_after,
+        }
+        noted |= self.traits.as_noted()
         if noted != self.noted:
             self.log.note(noted)
             self.noted = noted

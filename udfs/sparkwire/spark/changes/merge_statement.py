@@ -3,7 +3,7 @@
 Delta and Iceberg run `Statement.as_merge`. A session without Delta has no MERGE, so `Statement.as_join` computes all rows that
 the table has afterwards. Both read the same conditions and assignments.
 
-In all expressions ``t`` is the row of the table, and ``s`` the row of the source, see `merge_rows`.
+In all expressions ``t`` is the row of the table, and ``s`` the row of the source, see `merge_stored`.
 """
 
 from __future__ import annotations

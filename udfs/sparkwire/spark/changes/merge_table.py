@@ -20,11 +20,12 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED
 from sparkwire.changes.delta_log import NOTED
-from sparkwire.changes.merge_memory import MEMORY
+from sparkwire.changes.fold import MEMORY
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
 from sparkwire.spark.changes.merge_statement import Statement
+from sparkwire.spark.changes.merge_traits import Traits
 from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, stored_schema, visible
 from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
@@ -43,7 +44,7 @@ class TableTarget:
     """A table that supports MERGE."""
 
     counts_entries = True
-    """whether the number of changed rows includes those of `sparkwire.changes.merge_memory`"""
+    """whether the number of changed rows includes those that are no row of their key"""
 
     def __init__(self, spark: SparkSession, name: TableName, keep: bool) -> None:
         self.spark, self.given, self.keep = spark, name, keep
@@ -52,6 +53,7 @@ class TableTarget:
         self.name = name.shown
         self.stored = schema_of(spark, self.rows)
         self.noted: dict[str, Any] = {}
+        self.traits = Traits()
 
     @classmethod
     @contextmanager
@@ -71,6 +73,27 @@ class TableTarget:
     def table_name(self) -> str | None:
         """The name of the table whose changes the target has."""
         return self.noted.get("table")
+
+    def stored_rows(self, spark: SparkSession) -> DataFrame:
+        """All rows of a table that exists."""
+        return spark.table(str(self.rows))
+
+    def refreshed(self) -> Traits:
+        """The traits that the table has now."""
+        return Traits.of(json.loads((properties_of(self.spark, self.rows) or {}).get(NOTED, "{}")))
+
+    def note(self, table_name: str | None, traits: Traits) -> None:
+        """Note the table whose changes the target has, and its traits."""
+        noted: dict[str, Any] = {
+            "keys": self.table.keys,
+            "deletes": "keep" if self.keep else "remove",
+            "table": table_name,
+        }
+        noted |= traits.as_noted()
+        self.traits = traits
+        if noted != self.noted:
+            self._note(noted)
+            self.noted = noted
 
     def agree(self, table: ChangedTable, is_case_sensitive: bool) -> StructType:
         """The columns after the merge. Raises ValueError if the changes do not fit the target."""
@@ -92,6 +115,7 @@ class TableTarget:
         if NOTED in properties:
             self.noted = json.loads(properties[NOTED])
             check_made(self.name, self.noted, table.keys, self.keep)
+            self.traits = Traits.of(self.noted).with_new_columns(table, self.stored)
         elif not self._is_begun(self.stored):
             raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
@@ -144,14 +168,18 @@ class TableTarget:
     @contextmanager
     def prepared(self, spark: SparkSession, table_name: str | None) -> Iterator[str]:
         """The stored rows, as SQL. Creates the table and its view, or adds columns and widens types."""
-        noted = {"keys": self.table.keys, "deletes": "keep" if self.keep else "remove", "table": table_name}
+        noted: dict[str, Any] = {
+            "keys": self.table.keys,
+            "deletes": "keep" if self.keep else "remove",
+            "table": table_name,
+        }
         is_new = self.stored is None
         if self.stored is None:
+            self.noted = noted
             self._create(noted)
         else:
+            self.note(table_name, self.traits)
             self._alter(self.stored)
-            if noted != self.noted:
-                self._note(noted)
         if self.has_view:
             self._make_view(is_new)
         yield str(self.rows)

@@ -30,14 +30,14 @@ from pyspark.sql.types import (
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
-from sparkwire.changes.merge_memory import MEMORY, TOPIC
+from sparkwire.changes.fold import MEMORY, TOPIC
 from sparkwire.json import types
 from sparkwire.spark.arrow_types import from_arrow_type
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_rows import MEMORY_TYPE
+from sparkwire.spark.changes.merge_stored import memory_type
 from sparkwire.spark.frames import quoted
 
-_OWN: Final = (ORDER, TIME, UNEXPECTED, DELETED, TOPIC, MEMORY)
+_OWN: Final = (ORDER, TIME, UNAVAILABLE, UNEXPECTED, DELETED, TOPIC, MEMORY)
 _FLOATS: Final = (FloatType, DoubleType)
 _WIDENED: Final = (ByteType, ShortType, IntegerType, LongType, *_FLOATS, DecimalType, DateType, TimestampNTZType)
 
@@ -46,12 +46,14 @@ def stored_schema(table: ChangedTable) -> StructType:
     """The schema of a merged table: the table's columns, those of `current`, and what a merge has to remember."""
     own = [StructField(name, nullable(table.schema[name].dataType)) for name in table.columns]
     fixed = {ORDER: nullable(table.schema[ORDER].dataType), TIME: TimestampType()}
+    if table.may_lack_values:
+        fixed[UNAVAILABLE] = ArrayType(StringType())
     if table.has_unexpected:
         fixed[UNEXPECTED] = MapType(StringType(), StringType())
     fixed[DELETED] = BooleanType()
     if table.topic:
         fixed[TOPIC] = StringType()
-    fixed[MEMORY] = MEMORY_TYPE
+    fixed[MEMORY] = nullable(memory_type(table.schema[ORDER].dataType))
     return StructType([*own, *(StructField(name, type) for name, type in fixed.items())])
 
 

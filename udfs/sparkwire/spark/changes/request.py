@@ -17,7 +17,12 @@ from sparkwire.core.table_names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.spark.frames import quoted
 
-_CHOICES: Final = {"order": ("offset", "source"), "before": ("key", "full"), "nulls": ("written", "absent")}
+_CHOICES: Final = {
+    "order": ("offset", "source"),
+    "before": ("key", "full"),
+    "nulls": ("written", "absent"),
+    "epochs": ("continue", "replace"),
+}
 """the values of arguments; the default of ``nulls`` is the format's"""
 _TEXT_TYPE: Final = re.compile(r"`(?:[^`]|``)*`|\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 """a type of texts with a length, or a name in back quotes"""
@@ -45,6 +50,7 @@ class Request(NamedTuple):
     placeholder: str = UNAVAILABLE
     nulls: str | None = None
     renamed: Mapping[str, str] | None = None
+    epochs: str = "continue"
 
     def checked(self) -> Request:
         """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
