@@ -21,6 +21,7 @@ CAUGHT = {
     "ManifestMismatchError",
     "UnreadableEventError",
     "MessageError",
+    "MisfitError",
     "NoResponse",
     "_Stop",
     "_TooLong",
