@@ -44,7 +44,7 @@ def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: P
     batches = [
         [("INSERT", (0, 0, 1), 1, 1), ("INSERT", (0, 1, 1), 2, 2), ("INSERT", (0, 0, 2), 3, 3)],
         [("READ", (1, 0, 0), 1, 10), ("READ", (1, 1, 0), 3, 30)],
-        [("UPDATE", (0, 0, 9), 2, 20), ("UPDATE", (1, 0, 5), 1, 11)],
+        [("UPDATE", (0, 1, 9), 2, 20), ("UPDATE", (1, 0, 5), 1, 11)],
     ]
     replaced = {"sparkwire.replaces_epochs": True}
     for batch in batches:

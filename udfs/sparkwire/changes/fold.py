@@ -403,6 +403,11 @@ class _Chain:
             for at, is_entry in zip(states["at"].to_pylist(), states["is_entry"].to_pylist(), strict=True)
         ]
         self.departures = dict[str, int]()
+        self.entries = {
+            event: row
+            for row, (event, is_entry) in enumerate(zip(self.events, states["is_entry"].to_pylist(), strict=True))
+            if is_entry
+        }
         for row, event in enumerate(self.events):
             if event is not None and (event not in self.departures or ages[row] < ages[self.departures[event]]):
                 self.departures[event] = row
@@ -423,6 +428,10 @@ class _Chain:
             if (sources != np.arange(rows)).any():
                 values = result[place].take(pa.array(sources, pa.int64(), mask=sources < 0))
                 result = result.set_column(result.schema.get_field_index(place), place, values)
+        # An earlier departure of an event takes the place of the stored one.
+        replaced = pa.array([self.entries.get(event or "", row) for row, event in enumerate(self.events)], pa.int64())
+        for name in (name for name in result.column_names if name.startswith("read_")):
+            result = result.set_column(result.schema.get_field_index(name), name, result[name].take(replaced))
         at = result.schema.field("at").type
         lists = [[{"name": name, "at": order} for name, order in one.items()] for one in moved]
         unknown = [[name for name in self.places if name in one] for one in unavailable]

@@ -161,7 +161,6 @@ class Clauses:
                 parts.append(f"t.{quoted(key)} BETWEEN {least} AND {greatest}")
         if self.has_entries:
             parts += [f"t.{MEMORY}.{name} <=> s.memory.{name}" for name in ("entry", "event")]
-            parts.append(f"(NOT s.memory.entry <=> {sql_string(TRUNCATE)} OR t.{ORDER} = s.at)")
         return " AND ".join(parts)
 
     # -- when a row counts
