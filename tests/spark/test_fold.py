@@ -24,11 +24,11 @@ from tests.support.merge_batches import cut, frame, simple
 
 @pytest.mark.filterwarnings("ignore:all .* keys of .* are late")
 def test_batches_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
-    """Messages of three histories, cut and shuffled; one batch comes twice. A value may be unknown and named, never wrong."""
+    """Messages of three histories with restarts, shuffled and repeated. A value may be unknown and named, never wrong."""
     random, rows, model = Random(31), list[Any](), dict[Any, Any]()
     for number, form in enumerate((ONE_MESSAGE, MESSAGES, FORMS[1])):
         history = ChangeHistory(random, number=number, shops=2, move_anywhere=form == MESSAGES).run(40)
-        rows += [change_row(one) for one in Log(random, form).write(history.changes).messages]
+        rows += [change_row(one) for one in Log(random, form, repeats=True).write(history.changes).messages]
         model |= history.table
     random.shuffle(rows)
     batches = cut(rows, 2)
