@@ -62,9 +62,15 @@ def test_in_any_order(losses: float) -> None:
     assert 0 < unknown_share(random, batches) < 0.05
 
 
-def test_with_restarts() -> None:
-    """A connector sends its last messages again; at the end, the tables are those of the database."""
-    random = Random(3)
+@pytest.mark.parametrize("shuffles", [False, True])
+def test_with_restarts(shuffles: bool) -> None:
+    """A connector sends its last messages again; at the end, the tables are those of the database, in any order of batches."""
+    random, batches = Random(3), []
     histories = [history(random, 30) for _ in range(HISTORIES)]
-    batches = [cut(random, repeated(random, steps)) for steps in histories]
-    assert unknown_share(random, batches, [replay(steps) for steps in histories]) < 0.01
+    for steps in histories:
+        own = repeated(random, steps)
+        if shuffles:
+            random.shuffle(own)
+        batches.append(cut(random, own))
+    unknown = unknown_share(random, batches, [replay(steps) for steps in histories])
+    assert unknown < (0.1 if shuffles else 0.01)

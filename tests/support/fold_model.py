@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.changes.fold import folded, resolved, unfolded
+from sparkwire.changes.fold import LIVE_RANK, folded, resolved, unfolded
 
 COLUMNS: Final = ("a", "b", "c")
 KEYS: Final = "pqrstu"
@@ -34,7 +35,9 @@ Rows = dict[str, dict[str, int]]
 class Step(NamedTuple):
     """What a message says of one key. A change of the key in one message is two steps with one event."""
 
-    kind: str  # begin, set, delete, depart, arrive, truncate; lost, for a message that cannot be read
+    kind: str
+    """begin, set, delete, depart, arrive, truncate; before, for the row before a set of all columns, in a message of its own
+    with the same order; lost, for a message that cannot be read"""
     key: str | None
     order: int
     values: Mapping[str, int] = MappingProxyType({})
@@ -50,43 +53,50 @@ def replay(steps: Sequence[Step]) -> Rows:
     """What a database does: one step after the other. The first departure of an event counts."""
     rows: Rows = {}
     left: Rows = {}
-    for step in sorted(steps, key=lambda step: step.order):
+    before: Rows = {}
+    for step in sorted(steps, key=lambda step: (step.order, step.kind != "before")):
+        key, event = step.key or "", step.event or ""
         if step.kind == "truncate":
-            rows = {}
-        elif step.kind in ("delete", "depart"):
-            row = rows.pop(step.key or "", {})
+            rows, before = {}, {}
+        elif step.kind in ("delete", "depart", "before"):
+            row = rows.pop(key, before.get(key, {}))
             if step.kind == "depart":
-                left.setdefault(step.event or "", row)
+                left.setdefault(event, row)
+            before[key] = dict(step.values)
         elif step.kind != "lost":
-            old = {"set": rows.get(step.key or "", {}), "begin": {}, "arrive": left.get(step.event or "", {})}[
-                step.kind
-            ]
-            rows[step.key or ""] = {**old, **step.values}
+            old = {"set": rows.get(key, before.get(key, {})), "begin": {}, "arrive": left.get(event, {})}[step.kind]
+            rows[key] = {**old, **step.values}
     return rows
 
 
 def history(random: Random, length: int, losses: float = 0) -> list[Step]:
     """Rows come, change some columns, change their key, several times in one transaction, and go. Some messages are lost."""
-    live, steps, order = set[str](), list[Step](), 0
+    live, steps, order = dict[str, dict[str, int]](), list[Step](), 0
     while len(steps) < length:
         order += random.randrange(1, 3)
         values = {c: order * 10 + k for k, c in enumerate(COLUMNS) if random.random() < 0.5}
         key = random.choice(KEYS)
         kind = random.choice(["set"] * 4 + ["move"] * 3 + ["delete"] + ["truncate"] * (random.random() < 0.2))
         if kind == "truncate":
-            live, new = set(), [Step("truncate", None, order)]
+            live, new = {}, [Step("truncate", None, order)]
         elif key not in live:
-            live, new = live | {key}, [Step("begin", key, order, {c: order * 10 + k for k, c in enumerate(COLUMNS)})]
+            live[key] = {c: order * 10 + k for k, c in enumerate(COLUMNS)}
+            new = [Step("begin", key, order, live[key])]
         elif kind == "delete":
-            live, new = live - {key}, [Step("delete", key, order)]
+            del live[key]
+            new = [Step("delete", key, order)]
         elif kind == "move" and len(live) < len(KEYS):
-            other = random.choice(sorted(set(KEYS) - live))
-            live, event = live - {key} | {other}, f"e{order}"
+            other, event = random.choice(sorted(set(KEYS) - set(live))), f"e{order}"
+            live[other] = {**live.pop(key), **values}
             new = [Step("depart", key, order, {}, event), Step("arrive", other, order + 1, values, event)]
             order += 1
         else:
+            old, live[key] = live[key], {**live[key], **values}
             new = [Step("set", key, order, values)]
-        steps += [one if random.random() >= losses else one._replace(kind="lost") for one in new]
+            if random.random() < 0.3:
+                new = [Step("before", key, order, old), Step("set", key, order, live[key])]
+        lost = {one.order for one in new if random.random() < losses}
+        steps += [one._replace(kind="lost") if one.order in lost else one for one in new]
     return steps
 
 
@@ -98,7 +108,8 @@ def repeated(random: Random, steps: Sequence[Step]) -> list[Step]:
         sent += steps[at:end]
         at = end - random.randrange(8)
     sent += steps[at:]
-    return [step._replace(order=order) for order, step in enumerate(sent)]
+    orders = accumulate((a.kind != "before" for a in sent[:-1]), initial=0)
+    return [step._replace(order=order) for order, step in zip(orders, sent, strict=True)]
 
 
 def cut(random: Random, steps: Sequence[Step], parts: int = 6) -> list[list[Step]]:
@@ -181,7 +192,7 @@ def _empty() -> pa.Table:
 def _steps(batch: Sequence[Step]) -> pa.Table:
     """The steps of messages, as `sparkwire.spark.changes.steps` makes them."""
     some = [step for step in batch if step.kind not in ("truncate", "lost")]
-    gone = [step.kind in ("delete", "depart") for step in some]
+    gone = [step.kind in ("delete", "depart", "before") for step in some]
     columns: dict[str, Any] = {
         "key_0": pa.array([step.key for step in some], pa.string()),
         "topic": pa.nulls(len(some), pa.string()),
@@ -189,9 +200,9 @@ def _steps(batch: Sequence[Step]) -> pa.Table:
         **{name: pa.array([step.values.get(name) for step in some], pa.int64()) for name in COLUMNS},
         "unexpected": pa.nulls(len(some), _MAP),
         "at": pa.array([step.order for step in some], pa.int64()),
-        "rank": pa.array([0 if dead else 4 for dead in gone], pa.int8()),
+        "rank": pa.array([0 if dead else LIVE_RANK for dead in gone], pa.int8()),
         "live": pa.array([not dead for dead in gone], pa.bool_()),
-        "has_values": pa.array([not dead for dead in gone], pa.bool_()),
+        "has_values": pa.array([bool(step.values) or not dead for step, dead in zip(some, gone, strict=True)], pa.bool_()),
         "bounds": pa.array([step.kind != "set" for step in some], pa.bool_()),
         "arrival": pa.array([step.event if step.kind == "arrive" else None for step in some], pa.string()),
         "departure": pa.array([step.event if step.kind == "depart" else None for step in some], pa.string()),

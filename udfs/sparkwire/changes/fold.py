@@ -41,6 +41,12 @@ TOPIC: Final = "_topic_"
 TRUNCATE, DEPARTURE = "TRUNCATE", "DEPARTURE"
 """what an entry is: a row of the table that is no row of its key"""
 
+OLD_KEY_RANK: Final = 1
+LIVE_RANK: Final = 4
+"""Of steps with one order, the greatest rank is the last: one that ends a row has rank 0, or `OLD_KEY_RANK` if the row gets
+another key. A live one has `LIVE_RANK`, and one more if it has all values."""
+
+_STORED_RANK: Final = LIVE_RANK - 1
 _LINE: Final = "\n"
 
 
@@ -292,7 +298,8 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
     """The steps that say what stored rows and departures say, for `folded`, in any order.
 
     ``rows`` has the columns of a state in `folded`, ``event`` for a departure, and ``has_values``: whether a deleted row has its
-    last values. The result has ``rank``, too, which sorts steps with one order.
+    last values. The result has ``rank``, too, which sorts steps with one order: a stored live step is later than all that end a
+    row, and earlier than the live steps of messages.
     """
     rows = rows.combine_chunks()
     live, has_values, ats, borns, refs, events = (
@@ -304,7 +311,8 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
         unavailable, cells, moved = (own[row] or [] for own in lists)
         later = list(dict.fromkeys([*unavailable, *(one["name"] for one in (*cells, *moved))]))
         is_entry = event is not None
-        own = _Step(row, at, -1 if is_entry else 0, live[row], has_values[row] and not is_entry, not live[row], later)
+        rank = _STORED_RANK if live[row] else -1 if is_entry else 0
+        own = _Step(row, at, rank, live[row], has_values[row] and not is_entry, not live[row], later)
         if is_entry:
             steps.append(own._replace(event=event))
         elif live[row] and borns[row] == at:
@@ -324,7 +332,8 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
             orders.setdefault(_text(born), born)
         for text, order in orders.items():
             lacking = [name for name in places if name not in names_at.get(text, ())]
-            step = _Step(row, order, -2 if order == at else 0, True, True, False, lacking)
+            rank = _STORED_RANK if order != at else own.rank - 1
+            step = _Step(row, order, rank, True, True, False, lacking)
             if born is not None and text == _text(born):
                 step = step._replace(bounds=True, ref=refs[row], moved=moved)
             steps.append(step)

@@ -19,12 +19,13 @@ from pyspark.sql import Column, DataFrame
 
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import ORDER, TIME, TWO_TABLES, UNAVAILABLE, UNEXPECTED
+from sparkwire.changes.fold import LIVE_RANK
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.moments import moment, until_order
 from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
 from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places
 from sparkwire.spark.changes.states import counts, epoch_start, fold, with_moved_values, with_openness, with_places
-from sparkwire.spark.changes.steps import LACKS_VALUES, LIVE_RANK, events
+from sparkwire.spark.changes.steps import LACKS_VALUES, events
 
 _OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
 """columns of the steps that only states need"""

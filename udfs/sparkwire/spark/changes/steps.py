@@ -41,12 +41,10 @@ from sparkwire.changes.columns import (
     UNEXPECTED,
     UPDATE_BEFORE,
 )
-from sparkwire.changes.fold import event_kinds
+from sparkwire.changes.fold import LIVE_RANK, OLD_KEY_RANK, event_kinds
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.frames import quoted
 
-LIVE_RANK: Final = 4
-"""the rank of a live step, or a greater one"""
 _HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
 LACKS_VALUES: Final = f"(live AND {_HAS_UNAVAILABLE})"
 """whether a step lacks values, as SQL"""
@@ -128,4 +126,4 @@ def _is_counted(names: list[str], within: str) -> str:
 
 
 def _rank(live: str, is_old_key: str, complete: str) -> str:
-    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({is_old_key}, 2, 0) + if({complete}, 1, 0) AS TINYINT) AS rank"
+    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({is_old_key}, {OLD_KEY_RANK}, 0) + if({complete}, 1, 0) AS TINYINT) AS rank"
