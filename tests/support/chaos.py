@@ -6,6 +6,7 @@ Each knows what it has written. The next results of a query, and data losses, ar
 from __future__ import annotations
 
 import gzip
+import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from tests.support.log_files import entry
 from tests.support.stream import Stream, events_of, kafka
 
 Row = dict[str, Any]
+LONG_AGO = 1_700_000_000
+"""a time of a file's last write, in seconds"""
 
 
 @dataclass(eq=False)
@@ -305,7 +308,9 @@ class Relay:
                 return
 
     def damage(self) -> None:
-        items = [item for items in self.files.values() for item in items if item not in self.prefix and item.valid]
+        """Corrupt an event that was not read yet."""
+        unread = (items for name, items in self.files.items() if name not in self.read)
+        items = [item for items in unread for item in items if item not in self.prefix and item.valid]
         if items:
             item = self.chance.choice(items)
             data = bytearray(item.data)
@@ -323,10 +328,14 @@ class Relay:
         self.folder.mkdir(parents=True)
         for name, items in self.files.items():
             data = b"".join(item.data for item in items) + (self.torn if name == self._active() else b"")
+            path = self.folder / name
             if name in self.compressed and name != self._active():
-                (self.folder / f"{name}.gz").write_bytes(gzip.compress(data, mtime=0))
+                path = self.folder / f"{name}.gz"
+                path.write_bytes(gzip.compress(data, mtime=0))
             else:
-                (self.folder / name).write_bytes(data)
+                path.write_bytes(data)
+            if name != self._active():  # the relay has written it long ago, so it does not grow
+                os.utime(path, (LONG_AGO, LONG_AGO))
 
     # -- expected results of a query
 
