@@ -58,7 +58,8 @@ def test_its_messages(format: str) -> None:
             "9.50",
             None,
         )
-    expected = {"changed": OLD, "key": KEY | {"name": None, "amount": None}, "all": OLD}[SYSTEMS[format].old_row]
+    old_rows: dict[str, dict[str, Any]] = {"changed": OLD, "key": KEY | {"name": None, "amount": None}, "all": OLD}
+    expected = old_rows[SYSTEMS[format].old_row]
     before = changed["_before_"]
     assert {name: before[name] for name in ("id", "name")} == {name: expected[name] for name in ("id", "name")}
     assert deleted["_before_"]["id"] == 1

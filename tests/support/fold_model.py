@@ -26,7 +26,7 @@ _MAP = pa.map_(pa.string(), pa.string())
 _STATE = {
     "key_0": pa.string(), "at": pa.int64(), "topic": pa.string(), "time": pa.timestamp("us"), "live": pa.bool_(),
     **dict.fromkeys(COLUMNS, pa.int64()), "unexpected": _MAP, "event": pa.string(), "born": pa.int64(), "ref": pa.string(),
-    "unavailable": _NAMES, "cells": _ORDERS, "moved": _ORDERS, "has_values": pa.bool_(),
+    "unavailable": _NAMES, "older": _ORDERS, "moved": _ORDERS, "has_values": pa.bool_(),
 }  # fmt: skip
 Rows = dict[str, dict[str, int]]
 """the values of each key's row; an unknown value is absent"""
@@ -202,7 +202,9 @@ def _steps(batch: Sequence[Step]) -> pa.Table:
         "at": pa.array([step.order for step in some], pa.int64()),
         "rank": pa.array([0 if dead else LIVE_RANK for dead in gone], pa.int8()),
         "live": pa.array([not dead for dead in gone], pa.bool_()),
-        "has_values": pa.array([bool(step.values) or not dead for step, dead in zip(some, gone, strict=True)], pa.bool_()),
+        "has_values": pa.array(
+            [bool(step.values) or not dead for step, dead in zip(some, gone, strict=True)], pa.bool_()
+        ),
         "bounds": pa.array([step.kind != "set" for step in some], pa.bool_()),
         "arrival": pa.array([step.event if step.kind == "arrive" else None for step in some], pa.string()),
         "departure": pa.array([step.event if step.kind == "depart" else None for step in some], pa.string()),

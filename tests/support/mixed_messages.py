@@ -166,7 +166,7 @@ KINDS = [
     Kind("Maxwell, another table", lambda k, random: record(maxwell(table="orders")), "error", "error", "out"),
     Kind(
         "Maxwell statement",
-        lambda k, random: record(maxwell("table-drop", sql="DROP TABLE …")),
+        lambda k, random: record(maxwell("table-drop", None, sql="DROP TABLE …")),
         "error",
         "error",
         "out",

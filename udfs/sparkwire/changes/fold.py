@@ -5,7 +5,7 @@ The *state* of a key is what its steps say together. Each part is that of the gr
 
     at, live     the last step, and whether the row exists after it
     born, ref    where the row's life began or ended; of a changed key the event through which its first values come
-    cells        for each column the last step that has it
+    older        for each column the last step that has it, if it is not the last one
 
 `sparkwire.current` folds all steps. `sparkwire.merge` folds those of a batch, and of the rows that the table has for these keys:
 a stored row is a few steps, too. These sentences hold for both:
@@ -106,7 +106,7 @@ def folded(steps: pa.Table, places: Mapping[str, str], *, keep: bool = False) ->
         - ``event``: of a departure; else NULL;
         - ``born``, ``ref``;
         - ``unavailable``: the columns without a value of this life;
-        - ``cells``: name and order of each value that is older than ``at``;
+        - ``older``: name and order of each value that is older than ``at``;
         - ``moved``: those of ``unavailable`` with a stored value;
         - ``unexpected``, ``split``, and ``is_entry`` of a departure;
         - the columns ``read_…`` of the steps, as the stored row or departure has them.
@@ -185,15 +185,15 @@ class _Fold:
         at = np.where(is_kept & (there >= 0), there, out)
         births = np.where(is_kept, self.latest(self.flag("bounds"))[at], births)
         unsplit = self.epochs_without_split()
-        columns, unavailable, cells, moved, unclear = {}, [], [], [], np.full(len(out), -1)
+        columns, unavailable, older, moved, unclear = {}, [], [], [], np.full(len(out), -1)
         reasons = dict[str, Ints]()
         for name, place in self.places.items():
             lacking = self.mask(self.lacks.get(name))
-            cell = self.latest(has_values & ~lacking & self.counts)[at]
+            told = self.latest(has_values & ~lacking & self.counts)[at]
             if is_kept.any():
-                cell = np.where(is_kept, self.latest(has_values & ~lacking)[at], cell)
-            counts = (cell >= 0) & (cell >= births)
-            source = np.where(counts, cell, -1)
+                told = np.where(is_kept, self.latest(has_values & ~lacking)[at], told)
+            counts = (told >= 0) & (told >= births)
+            source = np.where(counts, told, -1)
             if name in self.moves:
                 stored = self.latest(self.mask(self.moves[name]) & self.counts)[out]
                 has_moved = ~counts & (stored >= 0) & (stored >= births)
@@ -201,10 +201,10 @@ class _Fold:
                 moved.append((name, np.flatnonzero(has_moved), self.moved_orders(name, stored[has_moved])))
             columns[place] = self.taken(place, source)
             unavailable.append((name, np.flatnonzero(~counts)))
-            older = counts & (cell != out)
-            cells.append((name, np.flatnonzero(older), self.taken("at", cell[older])))
+            is_older = counts & (told != out)
+            older.append((name, np.flatnonzero(is_older), self.taken("at", told[is_older])))
             reasons[name] = source
-            deciding = np.where(counts, np.where(cell != out, cell, -1), births)
+            deciding = np.where(counts, np.where(told != out, told, -1), births)
             unclear = np.where((deciding >= 0) & ~unsplit[np.maximum(deciding, 0)], deciding, unclear)
         keys = [name for name in self.steps.column_names if name.startswith("key_")]
         no_ref = is_gone | (births < 0)
@@ -218,7 +218,7 @@ class _Fold:
             "born": self.taken("at", births),
             "ref": self.taken("arrival", births, ~no_ref),
             "unavailable": _lists(len(out), [(name, rows, None) for name, rows in unavailable]),
-            "cells": _lists(len(out), cells, self.steps.schema.field("at").type),
+            "older": _lists(len(out), older, self.steps.schema.field("at").type),
             "moved": _lists(len(out), moved, self.steps.schema.field("at").type),
             "split": self.splits(unclear),
             "is_entry": pa.array(self.is_entry[out] & is_departure),
@@ -305,11 +305,11 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
     live, has_values, ats, borns, refs, events = (
         rows[name].to_pylist() for name in ("live", "has_values", "at", "born", "ref", "event")
     )
-    lists = [rows[name].to_pylist() for name in ("unavailable", "cells", "moved")]
+    lists = [rows[name].to_pylist() for name in ("unavailable", "older", "moved")]
     steps = []
     for row, (at, event) in enumerate(zip(ats, events, strict=True)):
-        unavailable, cells, moved = (own[row] or [] for own in lists)
-        later = list(dict.fromkeys([*unavailable, *(one["name"] for one in (*cells, *moved))]))
+        unavailable, older, moved = (own[row] or [] for own in lists)
+        later = list(dict.fromkeys([*unavailable, *(one["name"] for one in (*older, *moved))]))
         is_entry = event is not None
         rank = _STORED_RANK if live[row] else -1 if is_entry else 0
         own = _Step(row, at, rank, live[row], has_values[row] and not is_entry, not live[row], later)
@@ -324,9 +324,9 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
         if not live[row] and not is_entry:
             continue
         names_at = dict[Any, set[str]]()
-        for one in cells:
+        for one in older:
             names_at.setdefault(_text(one["at"]), set()).add(one["name"])
-        orders = {_text(one["at"]): one["at"] for one in cells}
+        orders = {_text(one["at"]): one["at"] for one in older}
         born = borns[row]
         if born is not None and (is_entry or born != at):
             orders.setdefault(_text(born), born)
@@ -405,7 +405,7 @@ class _Chain:
         self.refs: list[str | None] = states["ref"].to_pylist()
         self.lacking = [set(names) for names in states["unavailable"].to_pylist()]
         self.stored = [{one["name"]: one["at"] for one in items} for items in states["moved"].to_pylist()]
-        self.cells: dict[int, dict[str, Any]] = {}
+        self.older: dict[int, dict[str, Any]] = {}
         self.events: list[str | None] = states["event"].to_pylist()
         ages = [
             (_sortable(at), not is_entry)
@@ -465,9 +465,9 @@ class _Chain:
         return row, self.order(name, row)
 
     def order(self, name: str, row: int) -> Any:
-        if row not in self.cells:
-            self.cells[row] = {one["name"]: one["at"] for one in self.table["cells"][row].as_py()}
-        return self.cells[row].get(name)
+        if row not in self.older:
+            self.older[row] = {one["name"]: one["at"] for one in self.table["older"][row].as_py()}
+        return self.older[row].get(name)
 
     def needed(self) -> list[bool]:
         arrived = {ref for ref in self.refs if ref is not None}

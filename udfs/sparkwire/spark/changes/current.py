@@ -109,7 +109,7 @@ def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFra
     )
     states = with_moved_values(fold(_nested(counting, table), table), table)
     lacking = states.where(
-        "event IS NULL AND CASE WHEN NOT live OR size(cells) + size(moved) + size(unavailable) = 0 THEN FALSE "
+        "event IS NULL AND CASE WHEN NOT live OR size(older) + size(moved) + size(unavailable) = 0 THEN FALSE "
         f"WHEN split IS NOT NULL THEN {raised('split')} ELSE TRUE END"
     )
     lacking = lacking.withColumn("unavailable", F.expr("CASE WHEN size(unavailable) > 0 THEN unavailable END"))

@@ -48,7 +48,7 @@ def memory_type(order: DataType) -> StructType:
         "event": StringType(),
         "born": order,
         "ref": StringType(),
-        "cells": orders,
+        "older": orders,
         "moved": orders,
     }
     return StructType([StructField(name, type) for name, type in fields.items()])
@@ -149,7 +149,7 @@ def _read_states(
         f"CAST({MEMORY}.born AS {order}) AS born",
         f"{MEMORY}.ref AS ref",
         f"array_union(CAST({unavailable} AS ARRAY<STRING>), {lists_of(untold)}) AS unavailable",
-        f"coalesce(CAST({MEMORY}.cells AS {orders}), CAST(array() AS {orders})) AS cells",
+        f"coalesce(CAST({MEMORY}.older AS {orders}), CAST(array() AS {orders})) AS older",
         f"coalesce(CAST({MEMORY}.moved AS {orders}), CAST(array() AS {orders})) AS moved",
         f"{ORDER} AS read_at",
         f"{MEMORY} AS read_memory",
@@ -203,10 +203,10 @@ def _with_nothing_read(steps: DataFrame, table: ChangedTable) -> DataFrame:
 def _source(states: DataFrame, table: ChangedTable, keep: bool) -> DataFrame:
     """States as rows of the source: those that differ from the stored ones."""
     order = table.schema[ORDER].dataType
-    parts = {name: name for name in ("born", "ref", "cells", "moved")}
+    parts = {name: name for name in ("born", "ref", "older", "moved")}
     entry = memory(order, entry=sql_string(DEPARTURE), event="event", **parts)
     partial_row = memory(order, **parts)
-    is_partial = "(live AND size(cells) + size(moved) + size(unavailable) > 0)"
+    is_partial = "(live AND size(older) + size(moved) + size(unavailable) > 0)"
     of_row = f"CASE WHEN event IS NOT NULL THEN {entry} WHEN {is_partial} THEN {partial_row} END"
     shown = "live OR event IS NOT NULL" + (" OR TRUE" if keep else "")
     rows = states.selectExpr(

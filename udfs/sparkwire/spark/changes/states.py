@@ -118,7 +118,7 @@ def states_schema(table: ChangedTable, more: Sequence[StructField] = ()) -> Stru
     orders = _orders_type(order)
     fixed: Mapping[str, DataType] = {
         "unexpected": MapType(StringType(), StringType()), "event": StringType(), "born": order, "ref": StringType(),
-        "unavailable": names, "cells": orders, "moved": orders, "split": StringType(), "is_entry": BooleanType(),
+        "unavailable": names, "older": orders, "moved": orders, "split": StringType(), "is_entry": BooleanType(),
     }  # fmt: skip
     return StructType(
         [

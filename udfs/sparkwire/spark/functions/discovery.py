@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyspark.sql.functions as F
-from pyspark.errors import PySparkException
 
 from sparkwire.base.printable import printable
 
@@ -27,7 +26,7 @@ def explained() -> Iterator[None]:
     """
     try:
         yield
-    except PySparkException as error:
+    except Exception as error:  # PySpark has no class for the error of a writer
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             raise
         raise RuntimeError(
