@@ -95,6 +95,11 @@ def _survey(records: MessageRecords, format: str, table: Table | None) -> Survey
     return Survey.of(survey_debezium(values, keys, records, table), format, table)
 
 
+def _pair(event: str | None) -> str | None:
+    """The event of a change of the key, if two messages report it."""
+    return event if event is not None and "\n" in event else None
+
+
 def as_changes(decoded: Decoded, table: str) -> list[Change]:
     """The rows of a change table, in the form of the oracles."""
     known = {field.name for field in decoded.schema.field("_before_").type}
@@ -113,7 +118,7 @@ def as_changes(decoded: Decoded, table: str) -> list[Change]:
                 {} if row["_op_"] == "TRUNCATE" else values,
                 row["_unavailable_"] or (),
                 unexpected,
-                row.get("_event_"),
+                _pair(row.get("_event_")),
             )
         )
     return result

@@ -200,7 +200,7 @@ def canal(type: str = "INSERT", data: Any = None, old: Any = None, **more: Any) 
 
 def maxwell(type: str = "insert", data: Any = ROW, **more: Any) -> dict[str, Any]:
     head = {"database": "shopdb", "table": "customers", "type": type, "ts": 1_700_000_000, "xid": 571, "commit": True}
-    return head | {"data": data} | more
+    return head | ({} if data is None else {"data": data}) | more
 
 
 def maxwell_key(**key: Any) -> dict[str, Any]:

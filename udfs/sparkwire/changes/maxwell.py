@@ -120,7 +120,7 @@ def _contradicts(fields: Fields) -> Bools:
     """Statements and marks with rows, and rows with a statement."""
     is_left_out = bools_of(pc.is_in(fields.texts("op"), pa.array((*_MARKS_OF_BOOTSTRAP, *_STATEMENTS))))
     has_statement = fields.has("statement") | fields.has("definition")
-    contradicts: Bools = np.where(is_left_out, fields.value("after").counts > 0, has_statement)
+    contradicts: Bools = np.where(is_left_out, fields.value("after").are_filled, has_statement)
     return contradicts
 
 

@@ -242,9 +242,7 @@ class Fields:
     @property
     def has_rows(self) -> Bools:
         """Messages with an image that is not empty."""
-        images = [self.value(role) for role in ("after", "before")]
-        has: Bools = np.logical_or.reduce([(image.kinds > NULL) & (image.counts > 0) for image in images])
-        return has
+        return self.value("after").are_filled | self.value("before").are_filled
 
     @property
     def is_flink(self) -> Bools:

@@ -40,7 +40,13 @@ class Values(NamedTuple):
     sizes: Ints
     kinds: npt.NDArray[np.int8]
     counts: Ints
-    """the number of members, for containers"""
+    """the number of members, for containers alone; of other values the number is not set"""
+
+    @property
+    def are_filled(self) -> Bools:
+        """Values that exist, and are neither NULL nor an empty container."""
+        are_filled: Bools = np.where(self.kinds < OBJECT, self.kinds > NULL, self.counts > 0)
+        return are_filled
 
     def at(self, rows: Ints) -> Values:
         """The values of these rows."""
