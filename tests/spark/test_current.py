@@ -642,3 +642,39 @@ def test_names_of_the_query_are_free_for_columns(spark: SparkSession) -> None:
     assert list(row.__fields__) == [*names, "_order_", "_time_", "_unavailable_", "_unexpected_"]
     expected = [f"{name} {1 if name in lacking else 2}" for name in names]
     assert list(row) == [*expected, Row(epoch=0, partition=0, offset=2), None, None, {"Value": "yes"}]
+
+
+# ---------------------------------------------------------------- changes of which none is readable
+
+
+UNREADABLE = FULL + ", _error_ STRING, _table_ STRING"
+
+
+def unreadable(spark: SparkSession, *rows: tuple[str | None, int | None, str | None]) -> DataFrame:
+    """Changes with an operation, an offset and an error. Those with an error have values, too, which do not count."""
+    return spark.createDataFrame(
+        [
+            (op, (0, 0, at or 0), None, None, 1, "x", "y", None, None, None, error, error and "t")
+            for op, at, error in rows
+        ],
+        UNREADABLE,
+    ).repartition(2)
+
+
+def test_a_table_of_errors_alone_fails(spark: SparkSession) -> None:
+    changes = unreadable(spark, (None, None, "BAD_JSON"), ("DELETE", 7, "BAD_JSON"), ("TRUNCATE", 9, "BAD_JSON"))
+    with pytest.raises(
+        PySparkException, match="none of the changes is readable: at least 3 have an error, for example BAD"
+    ):
+        sparkwire.current(changes, "id").collect()
+    # Nobody says what the messages before a moment are.
+    assert sparkwire.current(changes, "id", until=4).collect() == []
+    assert sparkwire.current(changes, "id", as_of="2024-01-01").collect() == []
+    assert sparkwire.current(unreadable(spark).where("FALSE"), "id").collect() == []
+
+
+def test_errors_beside_changes_do_not_count(spark: SparkSession) -> None:
+    changes = unreadable(spark, ("INSERT", 1, None), ("DELETE", 7, "BAD_JSON"), ("TRUNCATE", 9, "MISSING_FIELD"))
+    assert values(sparkwire.current(changes, "id"), "v") == {1: "x"}
+    deleted = unreadable(spark, ("DELETE", 7, None), (None, 8, "BAD_JSON"))
+    assert sparkwire.current(deleted, "id").collect() == []

@@ -25,12 +25,16 @@ from sparkwire.spark.changes.moments import moment, until_order
 from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
 from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places
 from sparkwire.spark.changes.states import counts, epoch_start, fold, with_moved_values, with_openness, with_places
-from sparkwire.spark.changes.steps import LACKS_VALUES, events
+from sparkwire.spark.changes.steps import LACKS_VALUES, UNREADABLE, events
 
 _OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
 """columns of the steps that only states need"""
 _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
 _TRUNCATE: Final = Place("facts.truncated.at", "facts.truncated.topic")
+_UNREADABLE: Final = (
+    "none of the changes is readable: at least %d have an error, for example %s. sparkwire.survey says what is in the "
+    "messages, and _error_ says why each of them is no change"
+)
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"
 
 
@@ -72,7 +76,8 @@ def current(
     ValueError
         if the key is unknown, or ``changes`` is a stream or lacks the columns of `sparkwire.changes`. Also if ``as_of`` is no
         time, or ``until`` no such order. The query fails if the changes are of two tables. It also fails if the last changes
-        of a key have no common order: they are of one epoch, and in two partitions, topics or logs.
+        of a key have no common order: they are of one epoch, and in two partitions, topics or logs. Without ``as_of`` and
+        ``until``, it fails if there are changes, and each of them has an ``_error_``.
 
     Examples
     --------
@@ -86,7 +91,8 @@ def current(
     table = ChangedTable.of(changes, keys, "current")
     within = "TRUE" if until is None else until_order(until, table.schema)
     time = None if as_of is None else moment(as_of, table.schema)
-    return _rows(events(changes, table, within), table, time).select(*_result_columns(table))
+    steps = events(changes, table, within, with_unreadable=until is None and time is None)
+    return _rows(steps, table, time).select(*_result_columns(table))
 
 
 def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFrame:
@@ -168,19 +174,22 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
 
 
 def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """One row with ``facts``: ``truncated``, the last TRUNCATE; ``unclear``, whether others are not comparable with it; and
-    ``two_tables``.
+    """One row with ``facts``: ``truncated``, the last TRUNCATE; ``unclear``, whether others are not comparable with it;
+    ``two_tables``; ``unreadable``, the number of changes if all of them have an error.
 
     Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names. It groups by the
     TRUNCATE because the greatest STRUCT of a column takes longer.
     """
     topic, order = "topic" if table.topic else "CAST(NULL AS STRING)", table.order
     end = f"CASE WHEN rank IS NULL THEN struct({order.as_struct()} AS at, {topic} AS topic) END"
-    name = "CASE WHEN `table` IS NOT NULL THEN xxhash64(`table`) END"
+    is_unreadable = f"coalesce(rank = {UNREADABLE}, FALSE)"
+    name = f"CASE WHEN `table` IS NOT NULL AND NOT {is_unreadable} THEN xxhash64(`table`) END"
     few = steps.groupBy(F.expr(end).alias("end")).agg(
         F.expr(f"min({name}) AS least"),
         F.expr(f"max({name}) AS greatest"),
         F.expr("bool_or(rank IS NULL AND undated) AS undated"),
+        F.expr(f"count_if({is_unreadable}) AS unreadable"),
+        F.expr(f"bool_and({is_unreadable}) AS all_unreadable"),
         *([F.expr(f"max({order.epoch}) AS epoch")] if table.replaces_epochs else []),
     )
     begun = f"struct({epoch_start('max(epoch)', order.type)} AS at, CAST(NULL AS STRING) AS topic)"
@@ -190,12 +199,15 @@ def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
         F.collect_list("end").alias("ends"),
         F.expr("coalesce(min(least) <> max(greatest), FALSE) AS two_tables"),
         F.expr("coalesce(bool_or(undated), FALSE) AS undated"),
+        F.expr("CASE WHEN bool_and(all_unreadable) THEN sum(unreadable) END AS unreadable"),
     )
     apart = Places(order.type, table.topic is not None).are_apart(
         Place("one.at", "one.topic"), Place("truncated.at", "truncated.topic")
     )
     unclear = F.expr(f"get(filter(ends, one -> {apart}), 0) AS unclear")
-    return one.select("*", unclear).select(F.struct("truncated", "unclear", "two_tables", "undated").alias("facts"))
+    return one.select("*", unclear).select(
+        F.struct("truncated", "unclear", "two_tables", "undated", "unreadable").alias("facts")
+    )
 
 
 def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
@@ -222,7 +234,9 @@ def _exists(table: ChangedTable) -> str:
     unclear = Place("facts.unclear.at", "facts.unclear.topic")
     error = partial(places.error, what=f"concat('a TRUNCATE and the row of the key ', {key})")
     lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
+    unreadable = f"format_string({sql_string(_UNREADABLE)}, facts.unreadable, `table`)"
     cases = [
+        f"WHEN rank = {UNREADABLE} THEN CASE WHEN facts.unreadable IS NULL THEN FALSE ELSE {raised(unreadable)} END",
         f"WHEN facts.two_tables THEN {raised(two_tables)}",
         f"WHEN facts.undated THEN raise_error({sql_string(_NO_TIME % 'a TRUNCATE')})",
         f"WHEN {older} THEN FALSE",

@@ -45,29 +45,40 @@ from sparkwire.changes.fold import LIVE_RANK, OLD_KEY_RANK, event_kinds
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.frames import quoted
 
+UNREADABLE: Final = -1
+"""the rank of a row with an error"""
+_UNREADABLE_OP: Final = "UNREADABLE"
+# Within CASE, Spark numbers the rows for which it computes the branch: those with an error, from 0 on in each task.
+_FIRST_UNREADABLE: Final = "(monotonically_increasing_id() & 8589934591) < 100000"
 _HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
 LACKS_VALUES: Final = f"(live AND {_HAS_UNAVAILABLE})"
 """whether a step lacks values, as SQL"""
 
 
-def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> DataFrame:
+def events(
+    changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, with_unreadable: bool = False
+) -> DataFrame:
     """The steps of the changes that fulfil ``within``, a condition of SQL.
 
     Rows with an error are left out, and no others: the query fails at a row that has neither an order nor an error.
+    ``with_unreadable``: the first of them in each task are steps of no key, with the rank `UNREADABLE`, and their error as
+    ``table``.
     """
     keys, order, names = table.key_names(), table.order, changes.columns
+    marks = with_unreadable and ERROR in names
     old = [f"old_{name}" for name in keys]
     before = [
         f"{BEFORE}.{quoted(name)} AS {place}" for name, place in zip(table.keys, old, strict=True) if table.may_move
     ]
-    columns = changes.where(_is_counted(names, within)).selectExpr(
+    own_table = TABLE if TABLE in names else "CAST(NULL AS STRING)"
+    columns = changes.where(_is_counted(names, within, _FIRST_UNREADABLE if marks else "FALSE")).selectExpr(
         *(f"{quoted(name)} AS {place}" for name, place in table.places().items()),
         *before,
-        *order.split(),
-        f"{OP} AS op",
+        *order.split(f"if({ERROR} IS NULL, {ORDER}, NULL)" if marks else ORDER),
+        f"{f'if({ERROR} IS NULL, {OP}, {sql_string(_UNREADABLE_OP)})' if marks else OP} AS op",
         f"CAST({quoted(table.topic) if table.topic else 'NULL'} AS STRING) AS topic",
         f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
-        f"{TABLE if TABLE in names else 'CAST(NULL AS STRING)'} AS `table`",
+        f"{f'coalesce({ERROR}, {own_table})' if marks else own_table} AS `table`",
         f"{UNAVAILABLE if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
         f"{UNEXPECTED if table.has_unexpected else 'CAST(NULL AS MAP<STRING, STRING>)'} AS unexpected",
         f"{EVENT if table.has_events else 'CAST(NULL AS STRING)'} AS event",
@@ -85,11 +96,16 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         stored_keys = [
             f"CASE WHEN is_old_key THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)
         ]
+    is_readable = f"op <> {sql_string(_UNREADABLE_OP)}" if marks else "TRUE"
+    if marks:
+        stored_keys = [f"CASE WHEN {is_readable} THEN {key} END" for key in stored_keys]
     departure = arrival = "CAST(NULL AS STRING)"
     if table.may_lack_values:
         # A message that does not say which change it reports is identified by its own order.
         own = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at))) END"
-        departure = f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} AND {identifies} THEN event END"
+        departure = (
+            f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} AND {identifies} AND {is_readable} THEN event END"
+        )
         arrival = (
             f"CASE WHEN is_old_key OR NOT {is_live} THEN NULL WHEN {identifies} THEN event WHEN {moves} THEN {own} END"
         )
@@ -101,20 +117,24 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE") -> Dat
         f"op = {sql_string(TRUNCATE)} AS is_truncate",
         *order.names,
         "topic",
-        _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
+        _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})", is_readable),
         f"{live} AS live",
         f"({live} OR op = {sql_string(UPDATE_BEFORE)}) AS has_values",
         f"(NOT {live} OR {begins}) AS bounds",
-        *("`time`", "`table`", *table.value_places().values(), "unavailable", "unexpected"),
+        f"{f'CASE WHEN {is_readable} THEN `time` END' if marks else '`time`'} AS `time`",
+        *("`table`", *table.value_places().values(), "unavailable", "unexpected"),
         f"{departure} AS departure",
         f"{arrival} AS arrival",
     )
 
 
-def _is_counted(names: list[str], within: str) -> str:
-    """The condition for a change to count. One expression, because Spark may change the sequence of several conditions."""
+def _is_counted(names: list[str], within: str, unreadable: str) -> str:
+    """The condition for a change to count. One expression, because Spark may change the sequence of several conditions.
+
+    ``unreadable`` is the condition for a row with an error.
+    """
     operations = ", ".join(map(sql_string, OPERATIONS))
-    error = f"WHEN {ERROR} IS NOT NULL THEN FALSE" if ERROR in names else ""
+    error = f"WHEN {ERROR} IS NOT NULL THEN {unreadable}" if ERROR in names else ""
     unknown = f"format_string('a change has the {OP} %s, which is none of {', '.join(OPERATIONS)}', {OP})"
     return (
         f"CASE {error} "
@@ -125,5 +145,11 @@ def _is_counted(names: list[str], within: str) -> str:
     )
 
 
-def _rank(live: str, is_old_key: str, complete: str) -> str:
-    return f"CAST(if({live}, {LIVE_RANK}, 0) + if({is_old_key}, {OLD_KEY_RANK}, 0) + if({complete}, 1, 0) AS TINYINT) AS rank"
+def _rank(live: str, is_old_key: str, complete: str, is_readable: str) -> str:
+    parts = (
+        f"if({is_readable}, 0, {UNREADABLE})",
+        f"if({live}, {LIVE_RANK}, 0)",
+        f"if({is_old_key}, {OLD_KEY_RANK}, 0)",
+        f"if({complete}, 1, 0)",
+    )
+    return f"CAST({' + '.join(parts)} AS TINYINT) AS rank"
