@@ -35,12 +35,37 @@ def test_a_part_that_is_null_or_does_not_fit_is_no_place(spark: SparkSession) ->
     assert errors(wide.drop("partition"), epoch="epoch") == ["MISSING_FIELD"] * 2
 
 
-@pytest.mark.parametrize("name", ["partition", "offset", "epoch"])
-@pytest.mark.parametrize("type", ["DOUBLE", "STRING", "BOOLEAN"])
+@pytest.mark.parametrize(
+    ("name", "type"),
+    [
+        *((name, type) for name in ("partition", "offset", "epoch") for type in ("DOUBLE", "BOOLEAN")),
+        *((name, "STRING") for name in ("partition", "epoch")),  # an offset may be a text of digits
+    ],
+)
 def test_a_column_of_the_order_has_integers(spark: SparkSession, name: str, type: str) -> None:
     df = records(spark, ("a", 0, 1, envelope())).withColumn("epoch", F.lit(1))
     with pytest.raises(TypeError, match=rf"expected a column of integers for {name}, got {type}: cast it to BIGINT"):
         sparkwire.changes(df.withColumn(name, F.col(name).cast(type)), **OPTIONS, epoch="epoch")
+
+
+def test_an_offset_is_a_text_of_digits_of_any_length(spark: SparkSession) -> None:
+    """The sequence numbers of Kinesis have 56 digits, and are ordered as numbers."""
+    long = 49590338271490256608559692538361571095921575989136588898
+    offsets = ["9", str(long), str(long + 1), "08", "x", None]
+    names = ["first", "earlier", "last", "before", "not a number", "none"]
+    messages = [envelope("u", after={"id": 1, "name": name}) for name in names]
+    df = records(spark, *(("a", 0, k, message) for k, message in enumerate(messages)))
+    texts = F.element_at(F.array(*map(F.lit, offsets)), F.col("offset").cast("int") + 1)
+    df = df.withColumn("place", F.col("offset")).withColumn("offset", texts)
+    changes = sparkwire.changes(df, **OPTIONS)
+    found = {row["name"]: row["_error_"] for row in changes.collect()}
+    assert [found[name] for name in names] == [None] * 4 + ["MISSING_FIELD"] * 2
+    [row] = sparkwire.current(changes).collect()
+    assert (row["name"], row["_order_"]["number"]) == ("last", str(long + 1))
+    [row] = sparkwire.current(changes, until=(long,)).collect()
+    assert row["name"] == "earlier"
+    [row] = sparkwire.current(changes, until=9).collect()
+    assert row["name"] == "first"
 
 
 @pytest.mark.parametrize("epoch", [2**31, -(2**31) - 1])
@@ -53,7 +78,7 @@ def test_positions_in_the_source_are_comparable_in_all_topics(spark: SparkSessio
     """So order="source", which the error about two topics advises, helps."""
     later = envelope("u", after={"id": 1, "name": "birch"}, pos=4712)
     df = records(spark, ("a", 0, 5, envelope()), ("b", 0, 1, later))
-    with pytest.raises(Exception, match=r'the topics a and b of epoch 0, .*: pass order="source"'):
+    with pytest.raises(Exception, match=r'the topics a and b of epoch 0, .*, or order="source"'):
         sparkwire.current(sparkwire.changes(df, **OPTIONS)).collect()
     [row] = sparkwire.current(sparkwire.changes(df, **OPTIONS, order="source")).collect()
     assert row["name"] == "birch"

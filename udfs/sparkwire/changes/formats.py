@@ -81,16 +81,16 @@ def decoder(
 ) -> Decoder:
     """The decoder of a table's changes. Raises ValueError if the type of a column is invalid."""
     types = types_of(format, plan.columns)
-    position = position_of(format) if plan.by_source else None
+    position = position_of(format, plan.text_offsets) if plan.by_source else None
     with_row = format in SYSTEMS and SYSTEMS[format].in_arrays
     with_event = with_headers if format == "debezium" else not plan.by_source and identifies_changes(SYSTEMS[format])
-    schema = schema_of(types, position, with_row=with_row, with_event=with_event)
+    schema = schema_of(types, position, with_row=with_row, with_event=with_event, text_offsets=plan.text_offsets)
     return Decoder(plan, format, schema, types, read_values, read_keys)
 
 
-def position_of(format: str) -> pa.DataType | None:
+def position_of(format: str, text_offsets: bool = False) -> pa.DataType | None:
     """The type of a position in the source; None if the format has none."""
-    return POSITION if format == "debezium" else position_type(SYSTEMS[format])
+    return POSITION if format == "debezium" else position_type(SYSTEMS[format], text_offsets)
 
 
 def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:

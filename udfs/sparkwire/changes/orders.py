@@ -33,9 +33,10 @@ _STARTS: Final = ("scn", "offset", POSITION, _NUMBER)
 """the part of an order with which a number or tuple for ``until`` begins"""
 
 _OF_EPOCH: Final = "%s are in the %s %s and %s of epoch %s, which have no common order: "
+_BY_SOURCE: Final = 'or order="source" if the format has positions in the source'
 WAYS_OUT: Final = {
-    PARTITION: 'pass order="source" to sparkwire.changes, or a greater epoch for the later partition',
-    "topic": 'pass order="source" to sparkwire.changes, or a greater epoch for the later topic',
+    PARTITION: f"pass sparkwire.changes a greater epoch for the later partition, {_BY_SOURCE}",
+    "topic": f"pass sparkwire.changes a greater epoch for the later topic, {_BY_SOURCE}",
     LOG: 'pass sparkwire.changes a greater epoch for the later log, or order="offset" if the topic has one partition',
     SAME_POSITION: "pass sparkwire.changes a greater epoch for the later partition",
 }

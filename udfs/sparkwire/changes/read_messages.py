@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIELD, OK, UNKNOWN_OPCODE, WRONG_FORMAT
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE, INSERT, READ, TRUNCATE, UPDATE, UPDATE_BEFORE
-from sparkwire.changes.records import MessageRecords, ReadPlan
+from sparkwire.changes.records import ROW, MessageRecords, ReadPlan, place_fields, record_places
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, text_or_null, to_codes
@@ -91,7 +91,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         keys,
         _versions(fields, expanded.messages, expanded.types),
         places=primitive(expanded.places.astype(np.int32)),
-        positions=_positions(system, fields, records, expanded) if plan.by_source else None,
+        positions=_positions(system, fields, records, expanded, plan.text_offsets) if plan.by_source else None,
         places_in_source=partial(_places_in_source, system, records) if identifies_changes(system) else None,
         is_partial=is_update if system.old_row == "changed" else None,
         is_unchanged=is_update if system.unchanged_in_before else None,
@@ -254,17 +254,17 @@ def _versions(fields: Fields, rows: Ints, types: Values) -> Versions:
     return Versions(np.where(is_mariadb, codes + len(versions), codes), [*versions, *others])
 
 
-def _positions(system: System, fields: Fields, records: MessageRecords, expanded: Expanded) -> pa.Array | None:
+def _positions(
+    system: System, fields: Fields, records: MessageRecords, expanded: Expanded, text_offsets: bool
+) -> pa.Array | None:
     if system.positions is None:
         return None
     positions = system.positions(fields).take(primitive(expanded.messages))
     if not system.parts_after_position:
         return positions
-    taken, rows = primitive(expanded.messages), len(expanded.messages)
-    partitions = pa.nulls(rows, pa.int32()) if records.partitions is None else records.partitions.take(taken)
-    offsets = pa.nulls(rows, pa.int64()) if records.offsets is None else records.offsets.take(taken)
-    parts = [*positions.flatten(), partitions.cast(pa.int32()), offsets.cast(pa.int64()), primitive(expanded.places)]
-    fields_of = list(position_type(system) or ())
+    places = record_places(records, expanded.messages, text_offsets)
+    parts = [*positions.flatten(), *places, primitive(expanded.places)]
+    fields_of = list(position_type(system, text_offsets) or ())
     return pa.StructArray.from_arrays(
         [part.cast(field.type) for part, field in zip(parts, fields_of, strict=True)],
         fields=fields_of,
@@ -284,9 +284,8 @@ def _places_in_source(system: System, records: MessageRecords, messages: Ints) -
     return positions(Fields(system, records.values.take(primitive(messages))))
 
 
-def position_type(system: System) -> pa.DataType | None:
+def position_type(system: System, text_offsets: bool = False) -> pa.DataType | None:
     """The type of a position, with the parts that order rows of one position."""
     if system.position is None or not system.parts_after_position:
         return system.position
-    more = [pa.field("partition", pa.int32()), pa.field("offset", pa.int64()), pa.field("row", pa.int32())]
-    return pa.struct([*system.position, *more])
+    return pa.struct([*system.position, *place_fields(text_offsets), pa.field(ROW, pa.int32())])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.changes.columns import READ
+from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.core.table_names import Table
 from sparkwire.kernels import Ints
@@ -16,6 +17,7 @@ from sparkwire.kernels import Ints
 OWN, OTHER, UNKNOWN = "own", "other", "unknown"
 """of a topic: all its messages are of the table, none is, or they are of several tables"""
 EPOCH, PARTITION, OFFSET, ROW = "epoch", "partition", "offset", "row"
+_ZERO: Final = pa.scalar(0, pa.int32())
 
 
 class MessageRecords(NamedTuple):
@@ -53,6 +55,8 @@ class ReadPlan(NamedTuple):
     """whether the input has messages of this table alone"""
     epoch: int = 0
     """the epoch of all records, if they have no column of epochs"""
+    text_offsets: bool = False
+    """whether offsets are texts of digits, such as the sequence numbers of Kinesis"""
     has_given_keys: bool = False
     """whether the caller names the key columns, so that a NULL in an old key is no filler"""
 
@@ -66,16 +70,28 @@ class ReadPlan(NamedTuple):
         return (self.nulls or default) == "written"
 
 
-def order_type(position: pa.DataType | None, with_row: bool) -> pa.DataType:
+def order_type(position: pa.DataType | None, with_row: bool, text_offsets: bool = False) -> pa.DataType:
     """The type of `_order_`: the parts of a position in the source, or else the offset of a record."""
     epoch = pa.field(EPOCH, pa.int32())
     if position is not None:
         return pa.struct([epoch, *position])
     row = [pa.field(ROW, pa.int32())] if with_row else []
-    return pa.struct([epoch, pa.field(PARTITION, pa.int32()), pa.field(OFFSET, pa.int64()), *row])
+    return pa.struct([epoch, *place_fields(text_offsets), *row])
 
 
-_ZERO: Final = pa.scalar(0, pa.int32())
+def place_fields(text_offsets: bool) -> list[pa.Field]:
+    """The parts of an order that are the place of a record: its partition and its offset."""
+    return [pa.field(PARTITION, pa.int32()), *(NUMBER if text_offsets else [pa.field(OFFSET, pa.int64())])]
+
+
+def record_places(records: MessageRecords, rows: Ints, text_offsets: bool) -> list[pa.Array]:
+    """The values of `place_fields` for some records; NULL where the records have none, or an offset is no number."""
+    taken = primitive(rows)
+    partitions = pa.repeat(_ZERO, len(rows)) if records.partitions is None else int32(records.partitions.take(taken))
+    if records.offsets is None:
+        return [partitions, *(pa.nulls(len(rows), field.type) for field in place_fields(text_offsets)[1:])]
+    offsets = records.offsets.take(taken)
+    return [partitions, *(numbers(offsets).flatten() if text_offsets else [offsets.cast(pa.int64())])]
 
 
 def orders(
@@ -102,11 +118,7 @@ def orders(
         parts = positions.flatten()
         placed = pc.or_(positions.is_valid(), is_first)
     else:
-        partitions = (
-            pa.repeat(_ZERO, len(rows)) if records.partitions is None else int32(records.partitions.take(taken))
-        )
-        offsets = pa.nulls(len(rows), pa.int64()) if records.offsets is None else records.offsets.take(taken)
-        parts = [partitions, offsets.cast(pa.int64())]
+        parts = record_places(records, rows, plan.text_offsets)
         placed = pc.and_(parts[0].is_valid(), parts[1].is_valid())
         if type.num_fields > len(parts) + 1:
             parts.append(pa.repeat(_ZERO, len(rows)) if places is None else places.cast(pa.int32()))

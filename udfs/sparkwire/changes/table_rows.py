@@ -84,11 +84,16 @@ class TableRows(NamedTuple):
 
 
 def schema_of(
-    types: Mapping[str, Type], position: pa.DataType | None, *, with_row: bool, with_event: bool
+    types: Mapping[str, Type],
+    position: pa.DataType | None,
+    *,
+    with_row: bool,
+    with_event: bool,
+    text_offsets: bool = False,
 ) -> pa.Schema:
     """The schema of the change table."""
     fields = [pa.field(name, type.arrow) for name, type in types.items()]
-    schema = change_schema(order_type(position, with_row), fields)
+    schema = change_schema(order_type(position, with_row, text_offsets), fields)
     return schema.append(pa.field(EVENT, pa.string())) if with_event else schema
 
 

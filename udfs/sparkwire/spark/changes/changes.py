@@ -80,7 +80,7 @@ def changes(
         change of a key. A key is an object, or one value if the table has one key column
     topic, partition, offset
         the names of these columns, which may be missing in ``df``; None turns one off. Without a partition, all offsets of
-        a topic count as those of one partition
+        a topic count as those of one partition. An offset is an integer, or a text of digits of any length, as in Kinesis
     epoch
         which life of the log a message is from: a number, or a column. A greater epoch is later, whatever the offsets are. A
         new topic of the same name, or a database after a failover, begins a new epoch

@@ -56,6 +56,7 @@ def reading(request: Request) -> Reading:
         () if survey is None else survey.flattened,
         survey is not None and survey.only_table,
         request.epoch if isinstance(request.epoch, int) else 0,
+        request.has_text_offsets,
         bool(request.keys),
     )
     placeholder_of(request.placeholder)

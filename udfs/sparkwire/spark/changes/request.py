@@ -71,7 +71,7 @@ class Request(NamedTuple):
                 self._named(name, given)
         for name in ("partition", "offset"):
             column = self.find(getattr(self, name))
-            if column is not None:
+            if column is not None and not (name == "offset" and self.has_text_offsets):
                 _check_integers(name, self.df.select(F.col(quoted(column))))
         if self.headers is not None:
             _check_headers(self.df, self.headers)
@@ -81,6 +81,12 @@ class Request(NamedTuple):
     @property
     def source(self) -> Table:
         return table_of(self.table)
+
+    @property
+    def has_text_offsets(self) -> bool:
+        """Whether the column of offsets has texts of digits."""
+        column = self.find(self.offset)
+        return column is not None and isinstance(self.df.schema[column].dataType, StringType)
 
     def find(self, name: str | None) -> str | None:
         """The column of the DataFrame with this name, by Spark's rule; None if there is none."""
