@@ -211,6 +211,18 @@ def test_types_without_arguments() -> None:
     assert dict(row["_unexpected_"]) == {"e": "2", "s": "3"}
 
 
+def test_names_of_digits() -> None:
+    """Canal writes the index of an enum and the mask of a set, and TiCDC their names."""
+    types = {"id": "int", "e": "enum('2','1','x')", "s": "set('1','2','3')"}
+    cases = {"1": ("2", "1"), "2": ("1", "2"), "3": ("x", "3")}
+    for text, (of_canal, of_tidb) in cases.items():
+        message = canal(data=[{"id": "1", "e": text, "s": "3"}], mysqlType=types)
+        [row] = rows([record(message)], "canal", columns=None)
+        assert parts(row, "e", "s") == (of_canal, ["1", "2"])
+        [row] = rows([record(message | {"_tidb": {"commitTs": 1}})], "canal", columns=None)
+        assert parts(row, "e", "s") == (of_tidb if of_tidb != "3" else "x", ["3"])  # no member is 3: the index
+
+
 @pytest.mark.parametrize("type", ["set('a','b')", "enum('a')", "decimal(0)", "decimal(1,2,3)", "bit(x)", "int", "x"])
 def test_a_long_value_of_any_type(type: str) -> None:
     digits = "1" * 5000

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 from sparkwire.base.json_text import parsed_json
 from sparkwire.base.text_cache import text_cache
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
-from sparkwire.changes.systems import ROWS, TEXT, Fields, System
+from sparkwire.changes.systems import ROWS, TEXT, Dialect, Fields, System
 from sparkwire.core.column import bools_of, text_or_null
 from sparkwire.json.grammar import FALSE, TRUE
-from sparkwire.json.mysql_types import of_declaration, of_sql
+from sparkwire.json.mysql_types import of_declaration, of_mariadb, of_sql, of_tidb
 from sparkwire.json.types import Type
 from sparkwire.kernels import Bools
 
@@ -99,6 +99,7 @@ CANAL: Final = System(
         "transaction": "gtid",
         "types": "mysqlType",
         "is_statement": "isDdl",
+        "tidb": "_tidb",
     },
     operations={
         "INSERT": INSERT,
@@ -116,7 +117,7 @@ CANAL: Final = System(
     delete_in_after=True,
     old_row="changed",
     declared_types=_types,
-    of_mariadb=_is_of_mariadb,
+    dialects=(Dialect(_is_of_mariadb, of_mariadb), Dialect(lambda fields: fields.has("tidb"), of_tidb)),
     contradicts=_contradicts,
     position=POSITION,
     positions=_positions,

@@ -21,7 +21,6 @@ from sparkwire.core.table_names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
-from sparkwire.json.mysql_types import of_mariadb
 from sparkwire.json.named_items import Item, names_of
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
@@ -247,11 +246,12 @@ def _versions(fields: Fields, rows: Ints, types: Values) -> Versions:
     distinct = values.distinct(types, system.types_kind)
     texts = values.texts(types.at(distinct.rows)).to_pylist()
     codes, versions = distinct.codes, [declared(text) for text in texts]
-    if system.of_mariadb is None:
-        return Versions(codes, versions)
-    is_mariadb = system.of_mariadb(fields)[rows] & (codes >= 0)
-    others = [{name: of_mariadb(type) for name, type in types.items()} for types in versions]
-    return Versions(np.where(is_mariadb, codes + len(versions), codes), [*versions, *others])
+    found = list(versions)
+    for dialect in system.dialects:
+        speaks = dialect.speaks(fields)[rows] & (codes >= 0)
+        codes = np.where(speaks, codes % max(len(versions), 1) + len(found), codes)
+        found += [{name: dialect.type_of(type) for name, type in types.items()} for types in versions]
+    return Versions(codes, found)
 
 
 def _positions(

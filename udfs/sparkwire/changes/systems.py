@@ -99,8 +99,8 @@ class System(NamedTuple):
 
     If rows have an ``item`` with types, the text is the object ``{column: type}``.
     """
-    of_mariadb: Callable[[Fields], Bools] | None = None
-    """the messages that show that they are of MariaDB, whose JSON is a character for each byte"""
+    dialects: tuple[Dialect, ...] = ()
+    """the databases and programs whose messages have the same form, and other values for a declared type"""
     declared_columns: Callable[[Fields, Ints], list[dict[str, str]]] | None = None
     """the columns that messages declare, if rows do not: a name and a type of each"""
     names_in_key: Callable[[pa.Array], pa.Array] | None = None
@@ -135,6 +135,15 @@ class System(NamedTuple):
         """The system with other names of members that are ``renamable``."""
         renamed = {role: names[path] for role in self.renamable for path in self.paths(role) if path in names}
         return self._replace(fields={**self.fields, **renamed})
+
+
+class Dialect(NamedTuple):
+    """Messages with another meaning of a column's type."""
+
+    speaks: Callable[[Fields], Bools]
+    """the messages that show that they are of the dialect"""
+    type_of: Callable[[Type], Type]
+    """a column's type in it, from the type that is declared"""
 
 
 class RowImages(NamedTuple):

@@ -6,7 +6,8 @@
     decimal(p,s)                   DECIMAL(p,s)             digits; STRING beyond 38 digits
     float, double                  FLOAT, DOUBLE            digits, with an exponent
     char, varchar, text, time      STRING
-    enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal the index and the mask
+    enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal the index and the mask,
+                                                            of TiCDC the name and the names: `of_tidb`
     binary, varbinary, blob        BINARY                   Base64; of Canal a character for each byte
     json                           STRING                   the JSON; of Canal for MariaDB a character for each byte, which
                                                             only the GTID of a message shows: `of_mariadb`
@@ -154,6 +155,11 @@ def of_mariadb(declared: Type) -> Type:
     return Type("text", "text_latin1") if declared.logical == "json_text" else declared
 
 
+def of_tidb(declared: Type) -> Type:
+    """The type of a column that TiCDC declares. It writes names of an enum and a set, which may be digits."""
+    return declared._replace(logical=f"{declared.logical}_by_name") if declared.logical in ("enum", "set") else declared
+
+
 def _is_read_as_bytes(name: str, inside: str) -> bool:
     """Whether Canal takes a text for bytes, because its declaration is none of the four names that Canal knows."""
     is_long_varchar = name == "varchar" and inside.isdecimal() and int(inside[:9]) > _LONGEST_VARCHAR
@@ -198,7 +204,7 @@ def _bits(width: int) -> Type:
 
 def read_texts(items: Values, type: Type) -> pa.Array:
     """A column of the type's SQL type; NULL if a value does not fit."""
-    if type.logical == "set" and not type.names:
+    if type.logical in ("set", "set_by_name") and not type.names:
         return _arrays(items)
     if type.logical == "json":
         return pc.if_else(pa.array(items.kinds > NULL), values.canonical_texts(items), None)
@@ -298,6 +304,8 @@ def _names(texts: pa.Array, type: Type) -> pa.Array:
         return _without_numbers(texts)
     names = ["", *type.names]
     index = {str(k): name for k, name in enumerate(names)}
+    if type.logical == "enum_by_name":
+        index |= {name: name for name in names}
     encoded = texts.dictionary_encode()
     named = [index.get(text, text if text in names else None) for text in encoded.dictionary.to_pylist()]
     return pa.array(named, pa.string()).take(encoded.indices)
@@ -311,15 +319,16 @@ def _without_numbers(texts: pa.Array) -> pa.Array:
 def _members(texts: pa.Array, type: Type) -> pa.Array:
     """The names in a set, from its mask or its names."""
     encoded = texts.dictionary_encode()
-    return pa.array([_of_mask(text, type.names) for text in encoded.dictionary.to_pylist()], type.arrow).take(
-        encoded.indices
-    )
+    return pa.array([_of_mask(text, type) for text in encoded.dictionary.to_pylist()], type.arrow).take(encoded.indices)
 
 
-def _of_mask(text: str, names: tuple[str, ...]) -> list[str] | None:
+def _of_mask(text: str, type: Type) -> list[str] | None:
+    names = type.names
+    given = text.split(",") if text else []
+    if type.logical == "set_by_name" and set(given) <= set(names):
+        return given
     if _MASK.fullmatch(text) and int(text) < 1 << len(names):
         return [name for k, name in enumerate(names) if int(text) >> k & 1]
-    given = text.split(",") if text else []
     return given if set(given) <= set(names) else None
 
 
@@ -358,4 +367,6 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "timestamp": _instants,
     "enum": _names,
     "set": _members,
+    "enum_by_name": _names,
+    "set_by_name": _members,
 }

@@ -72,6 +72,8 @@ _OTHER_THAN_TEXT: Final = {
     "text_latin1",
     "enum",
     "set",
+    "enum_by_name",
+    "set_by_name",
     "boolean",
     "decimal",
 }

@@ -195,6 +195,8 @@ _TEXT_TYPES: Final = {
     "timestamp": TIMESTAMP,
     "enum": pa.string(),
     "set": pa.list_(pa.string()),
+    "enum_by_name": pa.string(),
+    "set_by_name": pa.list_(pa.string()),
 }
 """Spark's type of each type of the kind ``text``, but for decimals"""
 
