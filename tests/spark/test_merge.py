@@ -142,6 +142,26 @@ def test_a_stream_that_fails_and_continues(
     assert f"merged batch 3 into {tmp_path}/table: MergeResult(rows=" in caplog.text
 
 
+def test_a_stream_logs_a_new_column_once(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    schema = SIMPLE + ", _unexpected_ MAP<STRING, STRING>"
+    for order, unexpected in (
+        (1, None),
+        (2, {"colour": "red", "before.colour": "blue", "v": "x"}),
+        (3, {"colour": "red"}),
+    ):
+        row = ("UPDATE", (0, 0, order), "t", 1, None, unexpected)
+        spark.createDataFrame([row], schema).coalesce(1).write.mode("append").parquet(f"{tmp_path}/changes")
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/changes")
+    with caplog.at_level(logging.WARNING, "sparkwire"):
+        sparkwire.merge(
+            stream, tmp_path / "table", "id", checkpoint=tmp_path / "checkpoint", trigger={"availableNow": True}
+        ).awaitTermination()
+    assert caplog.text.count("messages have columns that") == 1
+    assert f"{tmp_path}/table does not have: colour. Their texts are in _unexpected_" in caplog.text
+    [row] = sparkwire.merged(spark, tmp_path / "table").collect()
+    assert row["_unexpected_"] == {"colour": "red"}
+
+
 def test_a_stream_whose_target_is_gone(spark: SparkSession, tmp_path: Path) -> None:
     target, checkpoint = tmp_path / "table", tmp_path / "checkpoint"
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
+from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
 from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE
 from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
@@ -160,7 +161,8 @@ def change_batch(
         (has_part_of_key & (not plan.absent_nulls), MISSING_FIELD),
         (~bools_of(placed), MISSING_FIELD),
     )
-    errors = said.errors
+    misspelt = _spellings([*after.unexpected, *before.unexpected], (source_after, source_before), rows)
+    errors = pc.coalesce(said.errors, misspelt)
     for fault, code in checks:
         if fault.any():
             errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
@@ -363,6 +365,27 @@ def _odd_texts(unexpected: Sequence[MapEntries], names: Sequence[str], rows: int
         columns = np.where(is_zero, -1, place[np.asarray(encoded.indices)])
         odd[entry.rows[columns >= 0], columns[columns >= 0]] = True
     return odd
+
+
+def _spellings(unexpected: Sequence[MapEntries], sources: Sequence[JsonRows], rows: int) -> pa.Array:
+    """The errors of rows with a member whose name is that of a column in another case, and without the column itself."""
+    columns = list(sources[0].places)
+    spelling = {name.lower(): name for name in columns}
+    found: dict[int, str] = {}
+    for entry in unexpected:
+        encoded = entry.names.dictionary_encode()
+        meant = [spelling.get(name.lower()) if name not in columns else None for name in encoded.dictionary.to_pylist()]
+        codes = np.asarray(encoded.indices)
+        for code, name in enumerate(meant):
+            if name is None:
+                continue
+            has = np.logical_or.reduce([source.value(name).kinds != ABSENT for source in sources])
+            of_message = printable(encoded.dictionary[code].as_py())
+            text = (
+                f"{ERRORS[BAD_FIELD]}: columns has {printable(name)}, and the message {of_message}: write {of_message}"
+            )
+            found |= dict.fromkeys(entry.rows[(codes == code) & ~has[entry.rows]].tolist(), text)
+    return pa.array([found.get(row) for row in range(rows)], pa.string()) if found else pa.nulls(rows, pa.string())
 
 
 def _in_keys(faults: Bools, names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> Bools:

@@ -52,11 +52,14 @@ _CONFLICT: Final = re.compile(
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+?)(?: SQLSTATE: \w+)?(?:\n|$)")
 _LOST: Final = re.compile(r"CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND|Checkpoint block \S+ not found")
 _ATTEMPTS: Final = 3
+_MOST_LOGGED: Final = 100
 _CREATED_AGAIN: Final = (
     "all %d keys of %s are late: the table has later changes of each of them, and none of the batch's. If somebody "
     "created the topic again, or restored the database, pass a greater epoch to sparkwire.changes"
 )
 _log = logging.getLogger("sparkwire")
+_logged: Final[set[tuple[str, str]]] = set()
+"""the target and the name of each new column that this process has logged"""
 
 
 class MergeResult(NamedTuple):
@@ -81,11 +84,11 @@ class Merge(NamedTuple):
     marked: Mapping[str, Mapping[str, Any]]
     """metadata of the changes' columns, which batches lose"""
 
-    def batch(self, changes: DataFrame, must_exist: bool = False) -> MergeResult:
-        """Merge one batch. Merging it again changes nothing."""
+    def batch(self, changes: DataFrame, number: int | None = None) -> MergeResult:
+        """Merge one batch, with a number if it is one of a stream. Merging it again changes nothing."""
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return self._merged(changes, must_exist)
+                return self._merged(changes, number)
             except ValueError:
                 raise
             except Exception as error:  # PySpark has no class for most of the connectors' exceptions
@@ -104,9 +107,7 @@ class Merge(NamedTuple):
         """Merge a batch of a stream, and log the result."""
         for name, metadata in self.marked.items():
             changes = changes.withMetadata(name, dict(metadata))
-        _log.info(
-            "merged batch %d into %s: %r", number, printable(self.shown), self.batch(changes, must_exist=number > 0)
-        )
+        _log.info("merged batch %d into %s: %r", number, printable(self.shown), self.batch(changes, number))
 
     @property
     def shown(self) -> str:
@@ -117,14 +118,14 @@ class Merge(NamedTuple):
             return PathTarget.opened(spark, self.target, self.keep)
         return TableTarget.opened(spark, self.target, self.keep)
 
-    def _merged(self, changes: DataFrame, must_exist: bool) -> MergeResult:
+    def _merged(self, changes: DataFrame, number: int | None) -> MergeResult:
         """Read the batch, fold it, and run the statement."""
         spark = changes.sparkSession
         table = ChangedTable.of(changes, self.keys, "merge")
         is_case_sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
         check_names(table, is_case_sensitive)
         with self._opened(spark) as target:
-            if must_exist and not target.exists:
+            if number and not target.exists:
                 raise ValueError(
                     printable(
                         f"{self.shown} does not exist, and the stream has merged batches into it: restore it, or start again "
@@ -143,8 +144,24 @@ class Merge(NamedTuple):
                 result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows, name)
             if target.refreshed() != target.traits:
                 # Another merge has begun to store what this one did not look for. Folding the batch again does.
-                return self._merged(changes, must_exist)
+                return self._merged(changes, number)
+            if number is not None and facts.unexpected:
+                self._log_new_columns(rows, table)
         return MergeResult(counts["rows"], *result, counts["errors"])
+
+    def _log_new_columns(self, rows: DataFrame, table: ChangedTable) -> None:
+        """Log once the columns of messages that the table does not have."""
+        some = rows.where("unexpected IS NOT NULL").selectExpr("explode(map_keys(unexpected)) AS name")
+        names = {row["name"] for row in some.distinct().limit(_MOST_LOGGED).collect()} - set(table.columns)
+        new = sorted(name for name in names if not name.startswith("before.") and (self.shown, name) not in _logged)
+        if new:
+            _logged.update((self.shown, name) for name in new)
+            _log.warning(
+                "messages have columns that %s does not have: %s. Their texts are in _unexpected_. To read them, start the "
+                "stream again with these columns in columns=",
+                printable(self.shown),
+                printable(", ".join(new)),
+            )
 
     def _fold(
         self, target: Target, relation: str, clauses: Clauses, rows: DataFrame, name: str | None

@@ -93,6 +93,8 @@ class BatchFacts(NamedTuple):
     """number of steps that depart or arrive with an event"""
     unknown: int
     """number of keys that have no row after the batch"""
+    unexpected: int
+    """number of rows with unexpected values"""
     truncated: Any
     """the last TRUNCATE, see `place_type`"""
     epochs: tuple[int, int] | None
@@ -116,6 +118,7 @@ class BatchFacts(NamedTuple):
             "opened": f"count_if({is_key} AND is_open)",
             "moves": "count(coalesce(departure, arrival))",
             "unknown": f"count_if({is_key} AND NOT live)",
+            "unexpected": "count(unexpected)",
             "truncated": _text(f"max(CASE WHEN is_truncate THEN struct({at} AS at, topic) END)", place_type(order)),
             "epochs": f"CASE WHEN count({epoch}) > 0 THEN array(min({epoch}), max({epoch})) END",
             "null_keys": f"count_if({is_key} AND ({null}))",
