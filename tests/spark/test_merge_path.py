@@ -12,12 +12,13 @@ import polars
 import pyarrow.parquet as pq
 import pyspark.sql.functions as F
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field
 from pyspark.sql import SparkSession
 
 import sparkwire
 from sparkwire.changes.delta_log import DeltaLog
-from sparkwire.spark.changes import merge_path
+from sparkwire.spark.changes import merge_path, merge_statement
+from sparkwire.spark.changes.merge import MergeResult
 from tests.support.merge_batches import simple
 
 UTC = dt.UTC
@@ -155,12 +156,12 @@ def test_a_writer_that_fails_changes_nothing(
 ) -> None:
     """Its files are gone, and its merge can run again. The log has the new table, which is empty."""
     target, batch = tmp_path / "table", simple(spark, ("INSERT", 1, 1, 10))
-    settings = {name: spark.conf.get(name, None) for name in merge_path._WRITE}
+    settings = {name: spark.conf.get(name, None) for name in merge_statement._EXACT}
     with monkeypatch.context() as patch:
         patch.setattr(merge_path, "_uri", lambda path: "file:///proc/no/place")
         with pytest.raises(Exception, match="proc"):
             sparkwire.merge(batch, target, "id")
-    assert {name: spark.conf.get(name, None) for name in merge_path._WRITE} == settings
+    assert {name: spark.conf.get(name, None) for name in merge_statement._EXACT} == settings
     assert [path.name for path in target.iterdir()] == ["_delta_log"]
     assert sparkwire.merged(spark, target).count() == 0
     assert sparkwire.merge(batch, target, "id").changed == 1
@@ -202,3 +203,20 @@ def test_a_type_that_a_path_cannot_have(spark: SparkSession, tmp_path: Path) -> 
     with pytest.raises(ValueError, match="column i has the type INTERVAL DAY, which a path cannot have: cast it"):
         sparkwire.merge(changes, tmp_path / "table", "id")
     assert not (tmp_path / "table").exists()
+
+
+def test_the_columns_of_a_user_keep_their_values(spark: SparkSession, tmp_path: Path) -> None:
+    """No change has such a column. One that changes had before is NULL, if they do not have it any more."""
+    target = tmp_path / "customers"
+    first = simple(spark, ("INSERT", 1, 1, 10), ("INSERT", 2, 2, 20)).withColumn("dropped", F.lit("x"))
+    sparkwire.merge(first, target, "id")
+    table = DeltaTable(target)
+    table.alter.add_columns([Field("remark", "string")])
+    table.update(updates={"remark": "'of a user'"})
+    result = sparkwire.merge(simple(spark, ("UPDATE", 3, 1, 11), ("INSERT", 4, 3, 30)), target, "id")
+    assert result == MergeResult(rows=2, changed=2, late=0, errors=0)
+    rows = {row["id"]: (row["v"], row["remark"], row["dropped"]) for row in sparkwire.merged(spark, target).collect()}
+    assert rows == {1: (11, "of a user", None), 2: (20, "of a user", "x"), 3: (30, None, None)}
+    sparkwire.merge(simple(spark, ("TRUNCATE", 5, None, None), ("INSERT", 6, 1, 12)), target, "id")
+    [row] = sparkwire.merged(spark, target).collect()
+    assert (row["v"], row["remark"]) == (12, "of a user")

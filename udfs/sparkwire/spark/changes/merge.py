@@ -33,7 +33,7 @@ from sparkwire.spark.changes.merge_batch import BatchFacts, batch_rows, literal,
 from sparkwire.spark.changes.merge_clauses import CONFLICT, NOT_READ, UNCLEAR, Clauses
 from sparkwire.spark.changes.merge_names import TableName, target_of
 from sparkwire.spark.changes.merge_path import PathTarget, merged_path
-from sparkwire.spark.changes.merge_statement import named_view
+from sparkwire.spark.changes.merge_statement import named_view, written_exactly
 from sparkwire.spark.changes.merge_stored import departed_keys, memory, plain_source, with_stored
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
 from sparkwire.spark.changes.merge_traits import Traits
@@ -133,7 +133,7 @@ class Merge(NamedTuple):
                     )
                 )
             schema = target.agree(table, is_case_sensitive)
-            changes, table = aligned(changes, table, schema)
+            changes, table = aligned(changes, table, schema, target.traits.columns)
             counted = Observed.of(changes, _counts(changes, table))
             departed = departed_keys(target.stored_rows(spark), table) if target.traits.departures else None
             batch = batch_rows(events(counted.rows, table), table, keep=self.keep, departed=departed)
@@ -231,7 +231,7 @@ class Merge(NamedTuple):
         spark, keys = last.sparkSession, clauses.facts.keys
         is_plain = not clauses.has_read and not clauses.has_entries and not clauses.untold
         columns = [*clauses.table.key_names(), f"{clauses.table.order.as_struct()} AS at", "`time`", "live"]
-        with named_view(last.selectExpr(*columns)) as own, named_view(source) as view:
+        with named_view(last.selectExpr(*columns)) as own, named_view(source) as view, written_exactly(spark):
             query = clauses.lateness(own, relation)
             # Where each changed row is one of a key in the batch, the others are late.
             counts_changed = target.tells_changed and is_plain

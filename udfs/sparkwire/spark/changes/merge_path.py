@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any, Final
 
 import pyspark.sql.functions as F
@@ -44,7 +43,7 @@ from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_statement import CHANGED, Statement, named_view
 from sparkwire.spark.changes.merge_table import NEEDS_MAPPING, seen_rows, types_in
-from sparkwire.spark.changes.merge_traits import Traits
+from sparkwire.spark.changes.merge_traits import Traits, noted_of
 from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema
 from sparkwire.spark.changes.observed import Observed
 from sparkwire.spark.frames import quoted
@@ -54,12 +53,6 @@ _STORABLE: Final = (
     ShortType, StringType, StructType, TimestampNTZType, TimestampType,
 )  # fmt: skip
 _WITH_DELTA: Final = "or start the session with Delta (docs/changes.md)"
-_WRITE: Final = {
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-    "spark.sql.parquet.writeLegacyFormat": "false",
-}
-"""settings of a session that Spark's writer has as no options"""
 _WRITE_OPTIONS: Final = {"compression": "snappy", "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 _READ_OPTIONS: Final = {
     "datetimeRebaseMode": "CORRECTED",
@@ -68,8 +61,6 @@ _READ_OPTIONS: Final = {
     "ignoreMissingFiles": "false",
 }
 _GLOB: Final = re.compile(r"([\[\]{}*?\\])")
-_writing: Final = Lock()
-"""held while a merge changes settings of the session: two streams of a driver may write at the same time"""
 
 
 class PathTarget:
@@ -106,10 +97,10 @@ class PathTarget:
             if noted is not None:
                 self.noted = noted
                 check_made(self.path, noted, table.keys, self.keep)
-                self.traits = Traits.of(noted).with_new_columns(table, stored)
             elif not _is_begun(self.log):
                 raise ValueError(printable(f"merge did not create the table {self.path}: name another target"))
             self.schema = agreed(stored, self.schema, self.path, is_case_sensitive)
+        self.traits = Traits.of(self.noted).with_columns(table, None if self.log is None else stored)
         check_storable(self.schema)
         return self.schema
 
@@ -158,8 +149,7 @@ class PathTarget:
             ),
         )
         with new_folder(self.path) as folder:
-            with _exactly(spark):
-                counted.rows.drop(CHANGED).write.options(**_WRITE_OPTIONS).parquet(_uri(f"{self.path}/{folder}"))
+            counted.rows.drop(CHANGED).write.options(**_WRITE_OPTIONS).parquet(_uri(f"{self.path}/{folder}"))
             counts = json.loads(counted.result(rows))
         self._made_ready()  # after the statement, so that one that fails changes nothing
         if counts["written"] == 0 and counts["rows"] == log.rows and _schema(log) == self.schema:
@@ -172,12 +162,7 @@ class PathTarget:
         """The table, with its property and what its columns need. Creates it."""
         if self.log is None:
             self.log = DeltaLog.create(self.path, _without_local_times(self.schema).jsonValue())
-        noted: dict[str, Any] = {
-            "keys": self.keys,
-            "deletes": "keep" if self.keep else "remove",
-            "table": self.table_name_after,
-        }
-        noted |= self.traits.as_noted()
+        noted = noted_of(self.keys, self.keep, self.table_name_after, self.traits)
         if noted != self.noted:
             self.log.note(noted)
             self.noted = noted
@@ -224,23 +209,6 @@ def _without_local_times(schema: StructType) -> StructType:
     """The columns that a table may have before it has the feature of local times."""
     fields = [field for field in schema if not any(isinstance(t, TimestampNTZType) for t in types_in(field.dataType))]
     return StructType(fields)
-
-
-@contextmanager
-def _exactly(spark: SparkSession) -> Iterator[None]:
-    """Let Spark write Parquet in one way, whatever the settings of the session are."""
-    with _writing:
-        before = {name: spark.conf.get(name, None) for name in _WRITE}
-        try:
-            for name, value in _WRITE.items():
-                spark.conf.set(name, value)
-            yield
-        finally:
-            for name, old in before.items():
-                if old is None:
-                    spark.conf.unset(name)
-                else:
-                    spark.conf.set(name, old)
 
 
 def _uri(path: str) -> str:

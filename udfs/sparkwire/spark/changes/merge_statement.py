@@ -11,14 +11,26 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from threading import Lock
+from typing import Final, NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from sparkwire.spark.frames import quoted
 
 CHANGED = "_changed_"
 """a column of the join: whether the row is new, or another than before"""
+
+
+_EXACT: Final = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+}
+"""settings of a session that Spark's writer of Parquet has as no options"""
+_lock: Final = Lock()
+_before: Final[dict[int, tuple[int, dict[str, str | None]]]] = {}
+"""the number of merges that write in a session at this moment, and its own settings: streams may write at the same time"""
 
 
 class Clause(NamedTuple):
@@ -104,3 +116,27 @@ def named_view(df: DataFrame) -> Iterator[str]:
         yield name
     finally:
         df.sparkSession.catalog.dropTempView(name)
+
+
+@contextmanager
+def written_exactly(spark: SparkSession) -> Iterator[None]:
+    """Let Spark write Parquet in one way, whatever the settings of the session are."""
+    with _lock:
+        writing, own = _before.get(id(spark), (0, {}))
+        own = own or {name: spark.conf.get(name, None) for name in _EXACT}
+        _before[id(spark)] = writing + 1, own
+        for name, value in _EXACT.items():
+            spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        with _lock:
+            writing, own = _before.pop(id(spark))
+            if writing > 1:
+                _before[id(spark)] = writing - 1, own
+            else:
+                for name, before in own.items():
+                    if before is None:
+                        spark.conf.unset(name)
+                    else:
+                        spark.conf.set(name, before)

@@ -25,7 +25,7 @@ from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
 from sparkwire.spark.changes.merge_statement import Statement
-from sparkwire.spark.changes.merge_traits import Traits
+from sparkwire.spark.changes.merge_traits import Traits, noted_of
 from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, stored_schema, visible
 from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
@@ -84,13 +84,7 @@ class TableTarget:
 
     def note(self, table_name: str | None, traits: Traits) -> None:
         """Note the table whose changes the target has, and its traits."""
-        noted: dict[str, Any] = {
-            "keys": self.table.keys,
-            "deletes": "keep" if self.keep else "remove",
-            "table": table_name,
-        }
-        noted |= traits.as_noted()
-        self.traits = traits
+        noted, self.traits = noted_of(self.table.keys, self.keep, table_name, traits), traits
         if noted != self.noted:
             self._note(noted)
             self.noted = noted
@@ -107,6 +101,7 @@ class TableTarget:
             self._check_free()
             self.provider = self._provider()
             self.is_delta = self.provider == "delta"
+            self.traits = Traits().with_columns(table, None)
             return self.schema
         properties = properties_of(self.spark, self.rows) or {}
         if _VIEW in properties:
@@ -115,9 +110,9 @@ class TableTarget:
         if NOTED in properties:
             self.noted = json.loads(properties[NOTED])
             check_made(self.name, self.noted, table.keys, self.keep)
-            self.traits = Traits.of(self.noted).with_new_columns(table, self.stored)
         elif not self._is_begun(self.stored):
             raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
+        self.traits = Traits.of(self.noted).with_columns(table, self.stored)
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
         return self.schema
 
@@ -168,15 +163,10 @@ class TableTarget:
     @contextmanager
     def prepared(self, spark: SparkSession, table_name: str | None) -> Iterator[str]:
         """The stored rows, as SQL. Creates the table and its view, or adds columns and widens types."""
-        noted: dict[str, Any] = {
-            "keys": self.table.keys,
-            "deletes": "keep" if self.keep else "remove",
-            "table": table_name,
-        }
         is_new = self.stored is None
         if self.stored is None:
-            self.noted = noted
-            self._create(noted)
+            self.noted = noted_of(self.table.keys, self.keep, table_name, self.traits)
+            self._create(self.noted)
         else:
             self.note(table_name, self.traits)
             self._alter(self.stored)

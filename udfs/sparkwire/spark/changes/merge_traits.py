@@ -6,7 +6,7 @@ nothing for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql.types import StructType
@@ -27,18 +27,31 @@ class Traits(NamedTuple):
     """the greatest epoch, if an epoch ends the rows of earlier ones"""
     untold: tuple[str, ...] = ()
     """new columns whose values are unknown in rows that no merge has written since"""
+    columns: tuple[str, ...] = ()
+    """all columns that changes had; another one is the user's own, and no merge changes it"""
 
     @classmethod
     def of(cls, noted: Mapping[str, Any]) -> Traits:
         found = noted.get("traits", {})
-        return cls(**{**found, "untold": tuple(found.get("untold", ()))})
+        lists = {name: tuple(found.get(name, ())) for name in ("untold", "columns")}
+        return cls(**{**found, **lists})
 
-    def with_new_columns(self, table: ChangedTable, stored: StructType) -> Traits:
-        """The traits with the columns that the stored rows do not have, if their values are unknown."""
-        new = [name for name in table.columns if name not in stored.names] if table.missing_is_unknown else []
-        return self._replace(untold=tuple(dict.fromkeys([*self.untold, *new])))
+    def with_columns(self, table: ChangedTable, stored: StructType | None) -> Traits:
+        """The traits with the columns of the changes. ``stored``: the columns of a table that exists."""
+        known = table.columns if stored is None or not table.missing_is_unknown else stored.names
+        new = [name for name in table.columns if name not in known]
+        return self._replace(
+            untold=tuple(dict.fromkeys([*self.untold, *new])),
+            columns=tuple(dict.fromkeys([*self.columns, *table.columns])),
+        )
 
     def as_noted(self) -> dict[str, Any]:
         """What the property says; nothing of a table that has none of them."""
         found = {name: value for name, value in self._asdict().items() if value not in (False, None, ())}
         return {"traits": found} if found else {}
+
+
+def noted_of(keys: Sequence[str], keep: bool, table_name: str | None, traits: Traits) -> dict[str, Any]:
+    """What the property of a table says."""
+    noted = {"keys": list(keys), "deletes": "keep" if keep else "remove", "table": table_name}
+    return noted | traits.as_noted()

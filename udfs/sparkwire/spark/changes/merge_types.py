@@ -37,7 +37,6 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_stored import memory_type
 from sparkwire.spark.frames import quoted
 
-_OWN: Final = (ORDER, TIME, UNAVAILABLE, UNEXPECTED, DELETED, TOPIC, MEMORY)
 _FLOATS: Final = (FloatType, DoubleType)
 _WIDENED: Final = (ByteType, ShortType, IntegerType, LongType, *_FLOATS, DecimalType, DateType, TimestampNTZType)
 
@@ -185,12 +184,14 @@ def sql_type(type: DataType) -> str:
     return str(type.simpleString())
 
 
-def aligned(changes: DataFrame, table: ChangedTable, schema: StructType) -> tuple[DataFrame, ChangedTable]:
-    """The changes with the columns and types of the merged table.
+def aligned(
+    changes: DataFrame, table: ChangedTable, schema: StructType, columns_so_far: Sequence[str]
+) -> tuple[DataFrame, ChangedTable]:
+    """The changes with the types of the merged table, and all columns that changes had so far.
 
-    A column that the changes do not have is NULL, or unavailable if its value is unknown.
+    A column that these changes do not have is NULL, or unavailable if its value is unknown.
     """
-    own = [field for field in schema if field.name not in _OWN]
+    own = [field for field in schema if field.name in columns_so_far]
     columns = [name for name in changes.columns if name not in {field.name for field in own}]
     lacking = [field.name for field in own if field.name not in table.columns]
     if lacking and table.missing_is_unknown:
