@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pyspark.sql.functions as F
 import pytest
 from deltalake import DeltaTable, Field
+from deltalake.schema import PrimitiveType
 from pyspark.sql import SparkSession
 
 import sparkwire
@@ -211,7 +212,7 @@ def test_the_columns_of_a_user_keep_their_values(spark: SparkSession, tmp_path: 
     first = simple(spark, ("INSERT", 1, 1, 10), ("INSERT", 2, 2, 20)).withColumn("dropped", F.lit("x"))
     sparkwire.merge(first, target, "id")
     table = DeltaTable(target)
-    table.alter.add_columns([Field("remark", "string")])
+    table.alter.add_columns([Field("remark", PrimitiveType("string"))])
     table.update(updates={"remark": "'of a user'"})
     result = sparkwire.merge(simple(spark, ("UPDATE", 3, 1, 11), ("INSERT", 4, 3, 30)), target, "id")
     assert result == MergeResult(rows=2, changed=2, late=0, errors=0)

@@ -99,13 +99,14 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
 
 
 def with_moved_values(states: DataFrame, table: ChangedTable) -> DataFrame:
-    """Fill in values along changes of keys. There are few, so one task does it. Adds ``is_needed`` of departures."""
+    """Fill in values along changes of keys. Adds ``is_needed`` of departures.
+
+    There are few such changes, so one task has all of them. The other states pass: in a branch of their own, Spark would compute
+    all of this twice.
+    """
     schema = StructType([*states.schema, StructField("is_needed", BooleanType())])
-    moving = "event IS NOT NULL OR ref IS NOT NULL"
-    some = (
-        states.where(moving).repartition(1).mapInArrow(partial(_resolved, table.value_places(), schema.names), schema)
-    )
-    return states.where(f"NOT ({moving})").withColumn("is_needed", F.lit(False)).unionByName(some)
+    together = F.expr(f"CASE WHEN event IS NULL AND ref IS NULL THEN hash({', '.join(table.key_names())}) END")
+    return states.repartition(together).mapInArrow(partial(_resolved, table.value_places(), schema.names), schema)
 
 
 def states_schema(table: ChangedTable, more: Sequence[StructField] = ()) -> StructType:
@@ -184,9 +185,14 @@ def _whole_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 def _resolved(
     places: Mapping[str, str], names: Sequence[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    some = list(batches)
-    if some:
-        yield from resolved(pa.Table.from_batches(some), places).select(names).combine_chunks().to_batches()
+    moving: list[pa.RecordBatch] = []
+    for batch in batches:
+        moves = pc.or_(pc.is_valid(batch["event"]), pc.is_valid(batch["ref"]))
+        others = pa.Table.from_batches([batch.filter(pc.invert(moves))])
+        yield from others.append_column("is_needed", pa.repeat(False, len(others))).select(names).to_batches()
+        moving.append(batch.filter(moves))
+    if sum(map(len, moving)):
+        yield from resolved(pa.Table.from_batches(moving), places).select(names).combine_chunks().to_batches()
 
 
 def lists_of(names: Sequence[str]) -> str:
