@@ -428,6 +428,14 @@ def test_names_that_differ_in_case(spark: SparkSession, tmp_path: Path) -> None:
         sparkwire.merge(changes.withColumnRenamed("v", "V"), target, "id")
 
 
+def test_a_table_that_does_not_exist_is_no_error_of_the_log(
+    spark: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ValueError, match="its catalog has neither Delta nor Iceberg"):
+        sparkwire.merge(simple(spark, ("INSERT", 1, 1, 1)), "shop.orders", "id")
+    assert "TABLE_OR_VIEW_NOT_FOUND" not in capfd.readouterr().err
+
+
 def test_changes_that_cannot_be_merged_give_a_clear_error(spark: SparkSession, tmp_path: Path) -> None:
     changes, target = simple(spark, ("INSERT", 1, 1, 10)), tmp_path / "table"
     with pytest.raises(ValueError, match="the key of the table is not known: pass keys="):

@@ -49,6 +49,23 @@ def incomparable_sentence(part: str) -> str:
     return _OF_EPOCH.replace("the %s", f"the {separate}s") + WAYS_OUT[part]
 
 
+def difference(what: str, order: Sequence[str], places: Sequence[Mapping[str, Any]]) -> str:
+    """The error about two rows whose orders are not comparable.
+
+    ``what`` names them, and ``order`` is the sequence of an order's parts. Each place has ``at``, the order, and ``topic``.
+    """
+    topics = [place.get("topic") for place in places]
+    orders = [place["at"] if order else {} for place in places]
+    part = next((name for name in order if name in SEPARATE), "topic")
+    values = [one.get(part) for one in orders]
+    if None not in topics and topics[0] != topics[1]:
+        part, values = "topic", topics
+    elif values[0] == values[1]:
+        part, values = SAME_POSITION, [one.get(PARTITION) for one in orders]
+    shown = ("NULL" if value is None else value for value in (*values, orders[0].get(EPOCH)))
+    return incomparable_sentence(part) % (what, *shown)
+
+
 def numbers(texts: pa.Array) -> pa.Array:
     """Texts of digits as NUMBER; NULL if a text is not an integer."""
     plain = pc.if_else(pc.match_substring_regex(texts, "^[0-9]+$"), pc.utf8_ltrim(texts, "0"), None)

@@ -241,8 +241,7 @@ class Merge(NamedTuple):
             except Exception as error:  # PySpark has no class for the exceptions of tasks
                 if UNCLEAR not in str(error):
                     raise
-                # The same statement, with errors that name the rows.
-                changed = target.run(spark, relation, replace(clauses, explains=True).statement(view))
+                raise ValueError(printable(clauses.explained(str(error)))) from error
             if changed and not is_plain and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
             if lateness is None and changed == 0:

@@ -5,11 +5,12 @@ A row counts if its order is greater than that of the table's row, and than that
 statement, which then writes nothing.
 
 All rows run the code of the statement. The JVM does not compile a method of more than 8,000 bytes, and runs it several times
-slower. So whatever depends on the source alone is a column of the source, and only a query after a failure names rows.
+slower. So whatever depends on the source alone is a column of the source, and an error has the rows in JSON, without a sentence.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ from pyspark.sql.types import DataType, StructType
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.fold import MEMORY, TOPIC, TRUNCATE
+from sparkwire.changes.orders import difference
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_batch import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
@@ -31,8 +33,8 @@ CONFLICT: Final = "the table has changed since this merge has read it"
 """the error of a statement whose rows come from rows that the table no longer has"""
 NOT_READ: Final = "a late row meets older values"
 """the error of a statement at a row that needs a fold with the table's own first"""
-UNCLEAR: Final = "rows have no common order"
-"""the error of a statement at rows whose orders are not comparable"""
+UNCLEAR: Final = "no common order: "
+"""how the error of a statement begins at rows whose orders are not comparable; the rows follow in JSON"""
 _CHANGED: Final = f"raise_error({sql_string(CONFLICT)})"
 
 
@@ -60,8 +62,6 @@ class Clauses:
     """whether the source has rows from a fold with those of the table"""
     untold: Sequence[str] = ()
     """columns that are new in the table, and whose values no message has told"""
-    explains: bool = False
-    """whether errors name the rows, which is much code"""
 
     @property
     def order(self) -> DataType:
@@ -145,7 +145,7 @@ class Clauses:
             ends = self._ends(own, self.of_truncate, key_text(self.table.keys, self.table.key_names()))
             exists = f"CASE WHEN NOT live OR {is_late} THEN FALSE ELSE NOT {ends} END"
         return (
-            f"SELECT * {'' if self.explains else 'EXCEPT (truncated)'}, {self._is_superseded()} AS is_superseded, "
+            f"SELECT *, {self._is_superseded()} AS is_superseded, "
             f"CASE WHEN truncated IS NULL OR {are_apart} THEN TRUE ELSE {after} END AS is_after, "
             f"exists_after AND truncated IS NOT NULL AND {are_apart} AS is_unclear "
             f"FROM (SELECT *, {exists} AS exists_after FROM (SELECT *, {now} FROM {view}){check})"
@@ -217,7 +217,13 @@ class Clauses:
         return f"CASE WHEN {self.places.are_apart(place, truncate)} THEN {error} ELSE NOT {after} END"
 
     def _error(self, one: Place, other: Place, what: str) -> str:
-        return self.places.error(one, other, what) if self.explains else f"raise_error({sql_string(UNCLEAR)})"
+        places = ", ".join(f"struct({place.at} AS at, {place.topic} AS topic)" for place in (one, other))
+        return f"raise_error(concat({sql_string(UNCLEAR)}, to_json(struct({what} AS what, array({places}) AS places))))"
+
+    def explained(self, text: str) -> str:
+        """The sentence about the rows in the text of an exception."""
+        rows, _ = json.JSONDecoder().raw_decode(text, text.index(UNCLEAR) + len(UNCLEAR))
+        return difference(**rows, order=self.order.names if isinstance(self.order, StructType) else [])
 
     def _key(self, row: str) -> str:
         names = self.table.key_names() if row == "s" else map(quoted, self.table.keys)

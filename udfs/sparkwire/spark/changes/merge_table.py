@@ -10,6 +10,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
@@ -324,11 +326,26 @@ def _property(noted: dict[str, Any]) -> str:
 def properties_of(spark: SparkSession, name: TableName) -> dict[str, str] | None:
     """The properties of a table or view; None if it does not exist. A view may exist without its table."""
     try:
-        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
+        with _without_logs():
+            return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect()}
     except PySparkException as error:
         if NO_TABLE.search(str(error)):
             return None
         raise
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep PySpark from logging an exception with its Java trace before anybody has seen it."""
+    if find_spec("pyspark.logger") is None:  # before Spark 4.0
+        yield
+        return
+    logger = import_module("pyspark.logger").PySparkLogger.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def merged_table(spark: SparkSession, name: TableName) -> DataFrame:
