@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sparkwire.core.table_names import table_of
 from sparkwire.debezium.change_rows import Changes, change_rows, json_side, key_names, key_rows
 from sparkwire.debezium.placeholders import uuid_of
 from sparkwire.debezium.table_columns import all_columns, declarations
@@ -364,6 +365,22 @@ def test_a_tombstone_deletes_its_key() -> None:
     assert rows[1]["keys"] == ["id"]
     assert rows[1]["error"] is None
     assert changed([None], {"id": "int32"}).rows.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "expected"),
+    [
+        ("p.app.customers", None),
+        ("shop.customers", "MISSING_FIELD"),
+        ("customers", "MISSING_FIELD"),
+        ("p.app.orders", "no row"),
+    ],
+)
+def test_a_tombstone_in_a_renamed_topic_is_an_error(topic: str, expected: str | None) -> None:
+    """Its table is not known. A topic with the name of another table has no row."""
+    table, keys = table_of("app.customers"), pa.array([b'{"id":2}'], pa.binary())
+    result = change_rows(pa.array([None], pa.binary()), table, {"id": "int32"}, keys=keys, topics=pa.array([topic]))
+    assert [row["error"] for row in result.batch.to_pylist()] == ([] if expected == "no row" else [expected])
 
 
 def test_keys() -> None:

@@ -56,7 +56,7 @@ from sparkwire.debezium.layout import TRUNCATE as TRUNCATE_CODE
 from sparkwire.debezium.layout import UPDATE as UPDATE_CODE
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import name_parts, names_of, of_table, topic_name
+from sparkwire.debezium.table_columns import has_name, names_of, of_table
 from sparkwire.json import values
 from sparkwire.json.grammar import ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
@@ -351,14 +351,7 @@ def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan,
 
 def _judged(verdicts: np.ndarray, names: pa.Array, table: Table) -> np.ndarray:
     """The verdicts; one that is empty becomes OWN if a schema or topic has the name of the table. Another name proves nothing."""
-    name, outer, far = name_parts(names)
-    same = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
-    inside = table.schema or table.database
-    if inside is not None:
-        same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
-    if table.schema is not None and table.database is not None:
-        same &= bools_of(pc.equal(far, topic_name(table.database)).fill_null(True))
-    return np.where((verdicts == "") & same, OWN, verdicts)
+    return np.where((verdicts == "") & has_name(names, table), OWN, verdicts)
 
 
 # ---------------------------------------------------------------- changes of keys

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.error_codes import ERRORS, OK
+from sparkwire.base.error_codes import ERRORS, MISSING_FIELD, OK
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, struct, text_or_null
 from sparkwire.core.table_names import Table
@@ -43,7 +43,7 @@ from sparkwire.debezium.message_fields import FIELDS
 from sparkwire.debezium.placeholders import placeholder_of
 from sparkwire.debezium.placeholders import unavailable as is_unavailable
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import Declared, embedded, name_parts, of_table, typed
+from sparkwire.debezium.table_columns import Declared, embedded, has_name, name_parts, of_table, topic_name, typed
 from sparkwire.json import values
 from sparkwire.json.images import Images
 from sparkwire.json.plain_texts import integers
@@ -168,7 +168,9 @@ def changes_of(
     """Like ``change_rows``, for values and keys with known schemas."""
     types, scan = typed(columns), messages.scan
     chosen = of_table(scan, messages.declared, table) & _ROWS[scan.operations + 1]
-    dead = np.zeros(len(chosen), np.bool_) if keys is None else _tombstones(messages, keys, topics, table)
+    dead = doubtful = np.zeros(len(chosen), np.bool_)
+    if keys is not None:
+        dead, doubtful = _tombstones(messages, keys, topics, table)
     rows = np.flatnonzero(chosen | dead)
     versions, flattened = messages.declared.of(rows), scan.flattened[rows]
     form = placeholder_of(placeholder)
@@ -201,13 +203,14 @@ def changes_of(
         after.column,
         named_lists(unavailable, list(types)),
         unexpected_map([*after.unexpected, *_of_before(before, after)], len(rows)),
-        _errors(messages, rows, dead[rows]),
+        _errors(messages, rows, dead[rows], doubtful[rows]),
     ]
     return Changes(rows, pa.RecordBatch.from_arrays(arrays, schema=row_schema(columns)))
 
 
-def _errors(messages: MessageSide, rows: Ints, dead: Bools) -> pa.Array:
-    own = from_codes(np.where(dead, np.int8(OK), messages.scan.errors[rows]), ERRORS)
+def _errors(messages: MessageSide, rows: Ints, dead: Bools, doubtful: Bools) -> pa.Array:
+    of_dead = np.where(doubtful, np.int8(MISSING_FIELD), np.int8(OK))
+    own = from_codes(np.where(dead, of_dead, messages.scan.errors[rows]), ERRORS)
     return own if messages.errors is None else pc.coalesce(messages.errors.take(primitive(rows)), own)
 
 
@@ -280,20 +283,25 @@ def _only(entry: MapEntries, chosen: Bools) -> MapEntries:
     return MapEntries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
 
 
-def _tombstones(messages: MessageSide, keys: MessageSide, topics: pa.Array | None, table: Table | None) -> Bools:
-    """Messages without a value whose key belongs to the table, or may belong to it."""
+def _tombstones(
+    messages: MessageSide, keys: MessageSide, topics: pa.Array | None, table: Table | None
+) -> tuple[Bools, Bools]:
+    """Messages without a value that may be of the table; and those of them of which nobody knows it.
+
+    A schema or a topic with the name of the table shows that they are. A topic whose name has no table, or the table's name in
+    another place, has been renamed.
+    """
     dead = (~bools_of(messages.column.is_valid()) | messages.scan.tombstones) & bools_of(keys.column.is_valid())
     if table is None or not dead.any():
-        return dead
+        return dead, np.zeros(len(dead), np.bool_)
     names = keys.declared.names
+    own = has_name(names, table)
     if topics is not None:
         names = pc.binary_join_element_wise(topics.cast(pa.string()), "Key", ".")
-    name, outer, _ = name_parts(names)
-    of_table_rows = pc.equal(name, table.name).fill_null(True)
-    inside = table.schema or table.database
-    if inside is not None:
-        of_table_rows = pc.and_(of_table_rows, pc.equal(outer, inside).fill_null(True))
-    return dead & bools_of(of_table_rows)
+        own |= has_name(names, table)
+    name = name_parts(names).table
+    other = ~own & bools_of(pc.not_equal(name, topic_name(table.name)).fill_null(False))
+    return dead & ~other, dead & ~own & ~other & bools_of(names.is_valid())
 
 
 # ---------------------------------------------------------------- positions

@@ -141,6 +141,18 @@ def _parts_of(name: str) -> tuple[str | None, str | None, str | None]:
     return path[-1], path[-2], path[-3] if len(path) > len(("prefix", "outer", "table")) else None
 
 
+def has_name(names: pa.Array, table: Table) -> Bools:
+    """Whether names of schemas, such as those of keys, have the name of a table."""
+    name, outer, far = name_parts(names)
+    same: Bools = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
+    inside = table.schema or table.database
+    if inside is not None:
+        same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
+    if table.schema is not None and table.database is not None:
+        same &= bools_of(pc.equal(far, topic_name(table.database)).fill_null(True))
+    return same
+
+
 def topic_name(name: str) -> str:
     """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)

@@ -66,7 +66,8 @@ def rows(
         - ``_unavailable_`` ARRAY<STRING>: columns with a value that the message does not contain; they are NULL in the row;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of values without a column, and of values that do not fit it, such as
           an infinite date. The column itself is then NULL. NULL if there are no such values;
-        - ``_error_``: ``debezium_error``. A corrupt message that may belong to this table has a row with the readable values.
+        - ``_error_``: ``debezium_error``. A corrupt message that may belong to this table has a row with the readable values. Of
+          a tombstone MISSING_FIELD, if its topic may have been renamed, so that nobody knows its table.
 
         Heartbeats and messages about transactions and schemas have no rows. The plan makes one round trip to Python.
 
