@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.changes.declarations import SYSTEMS
 from tests.support import mixed_messages
-from tests.support.mixed_messages import KINDS
+from tests.support.mixed_messages import KINDS, OUT
 from tests.support.system_messages import COLUMNS, TABLE
 
 COUNT = 2000
 RECORDS = "topic STRING, partition INT, offset BIGINT, key BINARY, value BINARY, headers ARRAY<STRUCT<key STRING, value BINARY>>"
-OUT = "out"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def results(df: DataFrame, format: str, **options: Any) -> dict[int, list[tuple[
         key="key",
         headers="headers",
         keys=["id"],
-        columns=COLUMNS,
+        columns=COLUMNS | ({"id": "LONG"} if format == "datahub" else {}),
         **options,
     )
     found: dict[int, list[tuple[str | None, int | None, str | None]]] = {}
@@ -48,14 +48,14 @@ def result(rows: list[tuple[str | None, int | None, str | None]]) -> str:
     return "row" if any(error is None for _, _, error in rows) else "error"
 
 
-@pytest.mark.parametrize("format", ["debezium", "canal", "maxwell"])
+@pytest.mark.parametrize("format", ["debezium", *SYSTEMS])
 def test_every_message_is_a_row_or_is_left_out_by_name(records: DataFrame, format: str) -> None:
     kinds, _ = mixed_messages.mixed(COUNT, 26)
     found = results(records, format)
     wrong = {
-        (kind.name, getattr(kind, format), result(found.get(offset, [])))
+        (kind.name, str(kind.expected(format)), result(found.get(offset, [])))
         for offset, kind in enumerate(kinds)
-        if result(found.get(offset, [])) not in getattr(kind, format).split("|")
+        if result(found.get(offset, [])) not in kind.expected(format)
     }
     assert sorted(wrong) == []
     ids = {
@@ -70,4 +70,4 @@ def test_the_order_of_the_source_loses_none_either(records: DataFrame, format: s
     kinds, _ = mixed_messages.mixed(COUNT, 26)
     found = results(records, format, order="source")
     vanished = {kind.name for offset, kind in enumerate(kinds) if offset not in found}
-    assert vanished <= {kind.name for kind in KINDS if OUT in getattr(kind, format)}
+    assert vanished <= {kind.name for kind in KINDS if OUT in kind.expected(format)}

@@ -1,7 +1,8 @@
 """A topic with messages of many kinds, and what each kind may become in the change table of ``shopdb.customers``.
 
 The table of kinds states the contract for each format, without the package: a message becomes a *row*, becomes a row with an
-*error*, or is left *out*. A stroke separates results that are both right.
+*error*, or is left *out*. A stroke separates results that are both right. Each other system has its messages, too, and reads no
+message but these.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
+from sparkwire.changes.declarations import SYSTEMS
 from tests.support import system_messages as m
 from tests.support.cdc_golden import Record
-from tests.support.system_messages import canal, envelope, maxwell, maxwell_key, record, with_schema
+from tests.support.system_messages import MAKERS, canal, envelope, maxwell, maxwell_key, record, with_schema
 
 ORDERS = "shop.shopdb.orders"
+OUT = "out"
 Make = Callable[[int, Random], Record]
 
 
@@ -25,6 +28,14 @@ class Kind(NamedTuple):
     debezium: str
     canal: str = "error"
     maxwell: str = "error"
+    system: str = ""
+    """the other system whose message it is"""
+
+    def expected(self, format: str) -> list[str]:
+        """What the message may become in the change table of a format."""
+        if format in ("debezium", "canal", "maxwell"):
+            return str(getattr(self, format)).split("|")
+        return ["row"] if self.system == format else ["error", OUT]
 
 
 def row(id: int, random: Random) -> dict[str, Any]:
@@ -146,7 +157,6 @@ KINDS = [
     # other systems
     Kind("MongoDB", lambda k, random: record(envelope(after='{"_id":1}', connector="mongodb"), {"id": "1"}), "error"),
     Kind("GoldenGate", lambda k, random: record(m.goldengate(after=row(k, random))), "error"),
-    Kind("DMS", lambda k, random: record(m.dms()), "error"),
     Kind("Canal insert", canal_rows("INSERT"), "error", "row"),
     Kind("Canal update", canal_rows("UPDATE"), "error", "row"),
     Kind("Canal delete", canal_rows("DELETE"), "error", "row"),
@@ -173,6 +183,22 @@ KINDS = [
     ),
     Kind("Maxwell without row", lambda k, random: record(maxwell(data=None)), "error", "error", "error"),
 ]
+
+
+OTHERS = [format for format in SYSTEMS if format not in ("canal", "maxwell")]
+"""all systems without a column in the table"""
+
+
+def _of_other_system(format: str, op: str) -> Kind:
+    def make(id: int, random: Random) -> Record:
+        new, old = row(id, random), row(id, random)
+        after, before = {"INSERT": (new, None), "UPDATE": (new, old), "DELETE": (None, old)}[op]
+        return record(MAKERS[format](op, after, before), key(id))
+
+    return Kind(f"{format} {op}", make, "error", system=format)
+
+
+KINDS += [_of_other_system(format, op) for format in OTHERS for op in ("INSERT", "UPDATE", "DELETE")]
 
 
 def mixed(count: int, seed: int) -> tuple[list[Kind], list[Record]]:
