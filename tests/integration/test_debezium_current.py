@@ -89,11 +89,22 @@ def test_the_table_equals_that_of_the_database(spark: SparkSession, number: int,
         left = now.toArrow().to_pylist()
         assert len(left) == len(truth.rows), (truth.name, point.number)
         for expected in truth.rows:
-            different = [untold(differences(row, expected, truth, types, losses, twin)) for row in left]
+            different = [
+                unnamed(untold(differences(row, expected, truth, types, losses, twin)), row, variant) for row in left
+            ]
             match = next((k for k, each in enumerate(different) if not each), None)
             assert match is not None, (truth.name, point.number, min(different, key=len))
             del left[match]
     records.unpersist()
+
+
+def unnamed(result: Iterable[Any], row: dict[str, Any], variant: str) -> list[Any]:
+    """The values that differ, except those of flattened messages that the row names as unknown.
+
+    Flattened messages do not identify a change of the key, so a value that they lack does not move with it.
+    """
+    unknown = (row["_unavailable_"] or ()) if variant.startswith("flat") else ()
+    return [one for one in result if not (one[0] in unknown and one[3] is None)]
 
 
 def untold(result: Iterable[Any]) -> list[Any]:

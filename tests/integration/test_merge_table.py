@@ -48,7 +48,7 @@ RIGHT: dict[str, Any] = {
     "a_view_shows_the_rows_that_exist": [
         [[2, 20], [3, 3]],
         ["id", "v", "_order_", "_time_"],
-        [[1, 1, True], [2, 20, False], [3, 3, False]],
+        [[1, None, True], [2, 20, False], [3, 3, False]],
         ["viewed__rows"],
         [[2, 20], [3, 3]],
     ],

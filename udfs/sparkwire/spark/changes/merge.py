@@ -180,7 +180,7 @@ class Merge(NamedTuple):
             untold=traits.untold,
         )
         for folds in (needs_stored, True):
-            source, more = plain_source(rows, table), traits
+            source, more = plain_source(rows, table, bool(facts.unknown) or truncated is not None), traits
             if folds:
                 stored_rows = spark.table(relation)
                 last = _last_truncate(stored_rows, clauses.order) if traits.truncates else None

@@ -63,16 +63,19 @@ def memory(order: DataType, **parts: str) -> str:
     return f"named_struct({', '.join(fields)})"
 
 
-def plain_source(batch: DataFrame, table: ChangedTable) -> DataFrame:
-    """The source of a statement from the newest steps of keys that are not open, and of TRUNCATEs."""
+def plain_source(batch: DataFrame, table: ChangedTable, has_deletes: bool = True) -> DataFrame:
+    """The source of a statement from the newest steps of keys that are not open, and of TRUNCATEs.
+
+    The values that a DELETE reports are none of the table: they may be fillers, and a deleted row has none.
+    """
     order = table.schema[ORDER].dataType
+    shown = "CASE WHEN live THEN {0} END AS {0}" if has_deletes else "{0}"
     truncate = memory(order, entry=sql_string(TRUNCATE))
     return batch.where("nth = 1 AND NOT is_open").selectExpr(
         *table.key_names(),
         f"{table.order.as_struct()} AS at",
         *("topic", "`time`", "live", "live AS known"),
-        *table.value_places().values(),
-        "unexpected",
+        *(shown.format(place) for place in (*table.value_places().values(), "unexpected")),
         "CAST(NULL AS ARRAY<STRING>) AS unavailable",
         f"CASE WHEN is_truncate THEN {truncate} END AS memory",
         "FALSE AS is_read",

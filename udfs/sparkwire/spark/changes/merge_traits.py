@@ -47,7 +47,8 @@ class Traits(NamedTuple):
 
     def as_noted(self) -> dict[str, Any]:
         """What the property says; nothing of a table that has none of them."""
-        found = {name: value for name, value in self._asdict().items() if value not in (False, None, ())}
+        traits = self._asdict() | {"untold": list(self.untold), "columns": list(self.columns)}  # as JSON has them
+        found = {name: value for name, value in traits.items() if value not in (False, None, [])}
         return {"traits": found} if found else {}
 
 
