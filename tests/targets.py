@@ -63,6 +63,7 @@ EVERYDAY: Final = {
     "sink kafka_log as a stream": "tests/spark/test_sinks.py::test_a_stream_without_record_batches",
     "sink databus, source databus": "tests/spark/test_sinks.py::test_events_written_again[False-relay_v1]",
     "changes, current, merge into a path": "tests/docs/test_readme.py",
+    "the fold in batches": "tests/spark/test_fold.py::test_batches_in_any_order",
     "targets of merge, which start no Spark": "tests/spark/test_merge_targets.py",
     "Avro payloads": "tests/spark/test_avro.py::test_there_and_back",
     "a registry over HTTP": "tests/spark/test_registries.py::test_rows_of_a_registry",

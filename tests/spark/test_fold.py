@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from tests.support.change_history import (
-    FORMS,
+    HALVES,
     MESSAGES,
     ONE_MESSAGE,
     ChangeHistory,
@@ -20,23 +20,53 @@ from tests.support.change_history import (
     unknown_values,
 )
 from tests.support.merge_batches import cut, frame, simple
+from tests.support.system_messages import COLUMNS, TABLE, canal, text
 
 
-@pytest.mark.filterwarnings("ignore:all .* keys of .* are late")
-def test_batches_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
-    """Messages of three histories with restarts, shuffled and repeated. A value may be unknown and named, never wrong."""
+def histories() -> tuple[list[Any], dict[Any, Any]]:
+    """The messages of three histories with restarts, shuffled, and the tables."""
     random, rows, model = Random(31), list[Any](), dict[Any, Any]()
-    for number, form in enumerate((ONE_MESSAGE, MESSAGES, FORMS[1])):
+    for number, form in enumerate((ONE_MESSAGE, MESSAGES, HALVES)):
         history = ChangeHistory(random, number=number, shops=2, move_anywhere=form == MESSAGES).run(40)
         rows += [change_row(one) for one in Log(random, form, repeats=True).write(history.changes).messages]
         model |= history.table
     random.shuffle(rows)
-    batches = cut(rows, 2)
+    return rows, model
+
+
+def test_all_messages(spark: SparkSession) -> None:
+    rows, model = histories()
     assert not unknown_values(sparkwire.current(frame(spark, rows)).collect(), model)
-    for batch in (*batches, batches[0]):
+
+
+@pytest.mark.filterwarnings("ignore:all .* keys of .* are late")
+def test_batches_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
+    """In two batches, the second of which repeats the first. A value may be unknown and named, never wrong."""
+    rows, model = histories()
+    first, second = cut(rows, 2)
+    for batch in (first, [*second, *first]):
         sparkwire.merge(frame(spark, batch), tmp_path / "table")
     unknown = unknown_values(sparkwire.merged(spark, tmp_path / "table").collect(), model)
     assert len(unknown) < len(model)
+
+
+def test_a_value_from_before_a_truncate_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """The INSERT after it cannot be read, and no later message of Canal has the column."""
+    row = {"id": "1", "name": "amber", "amount": "9.50"}
+    messages = [
+        text(canal("INSERT", [row])),
+        text(canal("TRUNCATE", None, isDdl=True)),
+        text(canal("INSERT", [row]))[:40],
+        text(canal("UPDATE", [{"id": "1", "amount": "1.00"}], [{"amount": "9.50"}])),
+    ]
+    schema = "topic STRING, partition INT, offset BIGINT, value BINARY"
+    records = spark.createDataFrame([("t", 0, k, message) for k, message in enumerate(messages)], schema)
+    changes = sparkwire.changes(records, format="canal", table=TABLE, columns=COLUMNS, keys=["id"])
+    sparkwire.merge(changes.where("offset < 2"), tmp_path / "table")
+    sparkwire.merge(changes.where("offset >= 2"), tmp_path / "table")
+    for table in (sparkwire.current(changes), sparkwire.merged(spark, tmp_path / "table")):
+        [found] = table.collect()
+        assert (found["id"], found["name"], str(found["amount"]), found["_unavailable_"]) == (1, None, "1.00", ["name"])
 
 
 def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: Path) -> None:
