@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from sparkwire.changes.fold import resolved
 from tests.support.fold_model import COLUMNS, Rows, Step, Table, cut, history, repeated, replay
 
 HISTORIES = 1000
@@ -74,3 +77,46 @@ def test_with_restarts(shuffles: bool) -> None:
         batches.append(cut(random, own))
     unknown = unknown_share(random, batches, [replay(steps) for steps in histories])
     assert unknown < (0.1 if shuffles else 0.01)
+
+
+# ---------------------------------------------------------------- single states
+
+
+def test_events_in_a_circle_end() -> None:
+    """Two events cannot be before each other. A connector that counts them anew may say so; then nobody knows the values."""
+    table = Table()
+    table.merge(
+        [
+            step.of(0)
+            for step in (
+                Step("arrive", "p", 5, {}, "e2"),
+                Step("depart", "p", 10, {}, "e1"),
+                Step("arrive", "q", 11, {}, "e1"),
+                Step("depart", "q", 20, {}, "e2"),
+                Step("arrive", "r", 30, {"a": 1}, "e1"),
+            )
+        ]
+    )
+    assert table.rows(1) == [{"r": {"a": 1}}]
+
+
+def test_a_departure_alone_is_no_row_of_its_key() -> None:
+    """A merge reads all departures, and the rows of few keys."""
+    table = Table()
+    table.merge([Step("begin", "p", 1, {"a": 1, "b": 2, "c": 3}).of(0), Step("depart", "p", 2, {}, "e").of(0)])
+    departure = table.states.filter(pc.is_valid(table.states["event"]))
+    assert departure.num_rows == 1
+    table.states = departure
+    assert table.folded([])["event"].to_pylist() == ["0/e"]
+
+
+def test_an_earlier_departure_replaces_the_stored_one() -> None:
+    """The statement finds the stored one by what the merge has read."""
+    table = Table()
+    table.merge([Step("begin", "p", 5, {"a": 1}).of(0), Step("depart", "p", 9, {}, "e").of(0)])
+    steps = table.folded([Step("begin", "q", 1, {"a": 7}).of(0), Step("depart", "q", 2, {}, "e").of(0)])
+    read = pa.array(range(steps.num_rows))
+    states = resolved(steps.append_column("read_at", read), {name: name for name in COLUMNS})
+    departures = [row for row in states.to_pylist() if row["event"]]
+    [stored] = [row["read_at"] for row in steps.append_column("read_at", read).to_pylist() if row["is_entry"]]
+    assert [(row["key_0"], row["read_at"]) for row in departures if row["is_needed"]] == [("0/q", stored)]

@@ -129,10 +129,9 @@ class Table:
             if step.kind == "truncate":
                 number = _number(step.key)
                 self.truncated[number] = max(self.truncated.get(number, -1), step.order)
-        steps = pa.concat_tables([_steps(batch), unfolded(self.states, _PLACES).select(_steps([]).column_names)])
-        if not steps.num_rows:
+        states = self.folded(batch)
+        if not states.num_rows:
             return
-        states = folded(self._sorted(steps), _PLACES)
         chained = resolved(states, _PLACES)
         needed = pc.or_(pc.is_null(chained["event"]), chained["is_needed"])
         kept = chained.filter(needed)
@@ -140,14 +139,21 @@ class Table:
         for name in COLUMNS:  # a deleted row keeps no values
             stays = pc.or_(live, pc.is_valid(kept["event"]))
             kept = kept.set_column(kept.schema.get_field_index(name), name, pc.if_else(stays, kept[name], None))
+        events = pc.drop_null(kept["event"])
+        assert len(events) == len(pc.unique(events))  # one departure of each event is enough
         self.states = kept.append_column("has_values", live).select(list(_STATE)).cast(pa.schema(_STATE))
 
+    def folded(self, batch: Sequence[Step]) -> pa.Table:
+        """What the steps of a batch and of the table say of each key, before values move from key to key."""
+        steps = pa.concat_tables([_steps(batch), unfolded(self.states, _PLACES).select(_steps([]).column_names)])
+        return folded(self._sorted(steps), _PLACES)
+
     def rows(self, histories: int) -> list[Rows]:
-        """The rows of each history that exist. A later TRUNCATE has ended rows that no batch has named since."""
+        """The rows of each history that exist."""
         tables: list[Rows] = [{} for _ in range(histories)]
         for row in self.states.to_pylist():
             number, _, key = row["key_0"].partition("/")
-            if row["event"] is None and row["live"] and row["at"] > self.truncated.get(number, -1):
+            if row["event"] is None and row["live"]:
                 unknown = row["unavailable"]
                 assert all((row[name] is None) == (name in unknown) for name in COLUMNS)
                 tables[int(number)][key] = {name: row[name] for name in COLUMNS if name not in unknown}

@@ -169,13 +169,13 @@ class _Fold:
     def states(self) -> pa.Table:
         has_values = self.flag("has_values")
         departs = self.flag_of_departures()
-        born = self.latest(self.flag("bounds") & self.counts)
+        bounds = self.latest(self.flag("bounds"))
         # A stored departure alone says nothing of the key's row.
         has_row = self.latest(~self.flag("of_entry"))[self.last] >= 0
         lasts, departures = np.flatnonzero(self.is_last & has_row), np.flatnonzero(departs)
         out = np.concatenate((lasts, departures))
         is_departure = np.arange(len(out)) >= len(lasts)
-        births = np.concatenate((born[lasts], self.before(born)[departures]))
+        births = np.concatenate((bounds[lasts], self.before(bounds)[departures]))
         # The table has a later row of the key, so nobody knows the values of the row that left.
         is_gone = is_departure & ~self.is_entry[out] & (self.latest(self.is_stored)[self.last[out]] > out)
         births = np.where(is_gone, out, births)
@@ -183,7 +183,7 @@ class _Fold:
         is_kept = self.keep & ~is_departure & ~(self.live & self.counts)[out]
         there = self.latest(self.live)[out]
         at = np.where(is_kept & (there >= 0), there, out)
-        births = np.where(is_kept, self.latest(self.flag("bounds"))[at], births)
+        births = np.where(is_kept, bounds[at], births)
         unsplit = self.epochs_without_split()
         columns, unavailable, older, moved, unclear = {}, [], [], [], np.full(len(out), -1)
         reasons = dict[str, Ints]()
@@ -207,16 +207,15 @@ class _Fold:
             deciding = np.where(counts, np.where(told != out, told, -1), births)
             unclear = np.where((deciding >= 0) & ~unsplit[np.maximum(deciding, 0)], deciding, unclear)
         keys = [name for name in self.steps.column_names if name.startswith("key_")]
-        no_ref = is_gone | (births < 0)
         result = {name: self.taken(name, out) for name in (*keys, "at", "topic", "time")}
         stored = np.where(is_departure, np.where(self.is_entry[out], out, -1), self.latest(self.is_stored)[out])
         result |= {
-            "live": pa.array(self.live[out] & self.counts[out] & ~is_departure),
+            "live": pa.array(self.live[out] & self.counts[out]),
             **columns,
             "unexpected": self.unexpected(out, reasons),
             "event": self.taken("departure", out, is_departure),
             "born": self.taken("at", births),
-            "ref": self.taken("arrival", births, ~no_ref),
+            "ref": self.taken("arrival", births),
             "unavailable": _lists(len(out), [(name, rows, None) for name, rows in unavailable]),
             "older": _lists(len(out), older, self.steps.schema.field("at").type),
             "moved": _lists(len(out), moved, self.steps.schema.field("at").type),
