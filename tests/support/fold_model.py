@@ -139,8 +139,10 @@ class Table:
         for name in COLUMNS:  # a deleted row keeps no values
             stays = pc.or_(live, pc.is_valid(kept["event"]))
             kept = kept.set_column(kept.schema.get_field_index(name), name, pc.if_else(stays, kept[name], None))
-        events = pc.drop_null(kept["event"])
-        assert len(events) == len(pc.unique(events))  # one departure of each event is enough
+        departures = kept.filter(pc.is_valid(kept["event"]))
+        assert departures.num_rows == len(pc.unique(departures["event"]))  # one departure of each event is enough
+        for key, at in zip(departures["key_0"].to_pylist(), departures["at"].to_pylist(), strict=True):
+            assert at > self.truncated.get(_number(key), -1)  # no value from before a TRUNCATE counts
         self.states = kept.append_column("has_values", live).select(list(_STATE)).cast(pa.schema(_STATE))
 
     def folded(self, batch: Sequence[Step]) -> pa.Table:
