@@ -113,8 +113,9 @@ class Facts:
         self.spark, self.kind, self.directory = spark, kind, Path(directory)
 
     def commits(self, table: str) -> int:
+        """The number of commits that may change rows. A new trait of the table is a property, which is noted before."""
         log = f"DESCRIBE HISTORY {table}" if self.kind == "delta" else f"SELECT * FROM {table}.snapshots"
-        return len(self.spark.sql(log).collect())
+        return len(self.spark.sql(log).where("operation <> 'SET TBLPROPERTIES'").collect())
 
     def merge(self, target: str, *rows: Any, deletes: Any = "remove") -> MergeResult:
         return sparkwire.merge(simple(self.spark, *rows), target, "id", deletes=deletes)
