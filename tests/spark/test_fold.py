@@ -88,3 +88,30 @@ def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: P
         assert sorted((row["id"], row["v"]) for row in table.collect()) == expected
     stays = sparkwire.current(changes, "id").collect()
     assert sorted((row["id"], row["v"]) for row in stays) == [(1, 11), (2, 20), (3, 30)]
+
+
+def test_a_table_of_500_columns(spark: SparkSession, tmp_path: Path) -> None:
+    """The code of the statement is then too long for the JVM to compile, and the rows are the same."""
+    names = [f"v{k}" for k in range(500)]
+    lacking = names[::3]
+    schema = (
+        "_op_ STRING, _order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>, id INT, _unavailable_ ARRAY<STRING>, "
+    )
+    schema += ", ".join(f"{name} STRING" for name in names)
+
+    def change(op: str, offset: int, id: int, lacks: list[str]) -> tuple[Any, ...]:
+        values = (None if name in lacks else f"{name} at {offset}" for name in names)
+        return (op, (0, 0, offset), id, lacks, *values)
+
+    changes = [
+        change("INSERT", 1, 1, []),
+        change("INSERT", 2, 2, []),
+        change("UPDATE", 3, 1, lacking),
+        change("DELETE", 4, 2, []),
+    ]
+    for batch in (changes[:2], changes[2:]):
+        sparkwire.merge(frame(spark, batch, schema), tmp_path / "table", "id")
+    for table in (sparkwire.merged(spark, tmp_path / "table"), sparkwire.current(frame(spark, changes, schema), "id")):
+        [row] = table.collect()
+        assert [row[name] for name in names] == [f"{name} at {1 if name in lacking else 3}" for name in names]
+        assert row["_unavailable_"] is None
