@@ -128,7 +128,11 @@ def change_page(page: str) -> str:
         for system in SYSTEMS.values()
         if system.in_arrays
     )
-    orders = [f"| Kafka's records, by offset | `partition INT, offset BIGINT`{lists} |", *_OTHER_ORDERS]
+    texts = "Offsets that are texts: `partition INT, digits INT, number STRING`"
+    orders = [
+        f"| Kafka's records, by offset | `partition INT, offset BIGINT`{lists}. {texts} |",
+        *_OTHER_ORDERS,
+    ]
     for system in SYSTEMS.values():
         position = position_type(system)
         if position is not None:

@@ -6,8 +6,7 @@
     decimal(p,s)                   DECIMAL(p,s)             digits; STRING beyond 38 digits
     float, double                  FLOAT, DOUBLE            digits, with an exponent
     char, varchar, text, time      STRING
-    enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal the index and the mask,
-                                                            of TiCDC the name and the names: `of_tidb`
+    enum, set                      STRING, ARRAY<STRING>    the name and an array of names; of Canal index and mask
     binary, varbinary, blob        BINARY                   Base64; of Canal a character for each byte
     json                           STRING                   the JSON; of Canal for MariaDB a character for each byte, which
                                                             only the GTID of a message shows: `of_mariadb`

@@ -5,7 +5,8 @@ A row counts if its order is greater than that of the table's row, and than that
 statement, which then writes nothing.
 
 All rows run the code of the statement. The JVM does not compile a method of more than 8,000 bytes, and runs it several times
-slower. So whatever depends on the source alone is a column of the source, and an error has the rows in JSON, without a sentence.
+slower. So whatever depends on the source alone is a column of the source. An error has the rows in JSON, of which Python makes
+its message.
 """
 
 from __future__ import annotations

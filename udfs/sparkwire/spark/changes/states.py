@@ -101,7 +101,7 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
 def with_moved_values(states: DataFrame, table: ChangedTable) -> DataFrame:
     """Fill in values along changes of keys. Adds ``is_needed`` of departures.
 
-    There are few such changes, so one task has all of them. The other states pass: in a branch of their own, Spark would compute
+    There are few such changes, so one task has all of them. The other states pass: in a separate branch, Spark would compute
     all of this twice.
     """
     schema = StructType([*states.schema, StructField("is_needed", BooleanType())])
