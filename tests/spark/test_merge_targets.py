@@ -66,7 +66,7 @@ TABLE = changed(id=T.IntegerType(), v=T.IntegerType())
 
 
 def made(deletes: str, keys: list[str] | None = None) -> dict[str, str]:
-    noted = {"keys": keys or ["id"], "deletes": deletes, "table": "t"}
+    noted = {"keys": keys or ["id"], "deletes": deletes, "table": "t", "traits": {"columns": ["id", "v"]}}
     return {NOTED: json.dumps(noted), "delta.minReaderVersion": "1"}
 
 
@@ -124,9 +124,9 @@ def test_a_new_table_has_its_property_and_the_columns() -> None:
     assert create.startswith(
         "CREATE TABLE `orders` (`id` int, `v` int, `_order_` struct<`epoch`: int, `partition`: int, "
     )
-    assert create.endswith(
-        """ USING delta TBLPROPERTIES ('sparkwire.merge' = '{"keys": ["id"], "deletes": "keep", "table": "shop.orders"}')"""
-    )
+    assert " USING delta TBLPROPERTIES ('sparkwire.merge' = '" in create
+    noted = {"keys": ["id"], "deletes": "keep", "table": "shop.orders", "traits": {"columns": ["id", "v"]}}
+    assert json.loads(create.rpartition(" = '")[2].removesuffix("')")) == noted
 
 
 def test_a_new_view_shows_the_rows_that_exist() -> None:
@@ -150,7 +150,10 @@ def test_new_columns_and_wider_types() -> None:
     assert (one.table_name, one.is_delta, one.tells_changed) == ("t", True, True)
     with one.prepared(session, "t"):
         pass
-    assert session.statements == [
+    property, *others = session.statements
+    assert property.startswith("ALTER TABLE `orders` SET TBLPROPERTIES ('sparkwire.merge' = '")
+    assert '"columns": ["id", "v", "n"]' in property
+    assert others == [
         "ALTER TABLE `orders` SET TBLPROPERTIES ('delta.feature.timestampNtz' = 'supported')",
         "ALTER TABLE `orders` ADD COLUMNS (`n` timestamp_ntz)",
         "ALTER TABLE `orders` SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
