@@ -157,12 +157,12 @@ def test_a_writer_that_fails_changes_nothing(
 ) -> None:
     """Its files are gone, and its merge can run again. The log has the new table, which is empty."""
     target, batch = tmp_path / "table", simple(spark, ("INSERT", 1, 1, 10))
-    settings = {name: spark.conf.get(name, None) for name in merge_statement._EXACT}
+    settings = {name: spark.conf.get(name, None) for name in merge_statement.EXACT}
     with monkeypatch.context() as patch:
         patch.setattr(merge_path, "_uri", lambda path: "file:///proc/no/place")
         with pytest.raises(Exception, match="proc"):
             sparkwire.merge(batch, target, "id")
-    assert {name: spark.conf.get(name, None) for name in merge_statement._EXACT} == settings
+    assert {name: spark.conf.get(name, None) for name in merge_statement.EXACT} == settings
     assert [path.name for path in target.iterdir()] == ["_delta_log"]
     assert sparkwire.merged(spark, target).count() == 0
     assert sparkwire.merge(batch, target, "id").changed == 1

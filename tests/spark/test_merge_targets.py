@@ -13,6 +13,7 @@ from sparkwire.changes.delta_log import NOTED
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import TableName, has_delta, target_of
 from sparkwire.spark.changes.merge_path import check_storable
+from sparkwire.spark.changes.merge_statement import EXACT, REBASE, written_exactly
 from sparkwire.spark.changes.merge_table import TableTarget, features, types_in
 from sparkwire.spark.changes.merge_types import stored_schema, visible
 
@@ -280,3 +281,47 @@ def test_names_that_a_path_cannot_have() -> None:
             check_storable(schema)
     with pytest.raises(ValueError, match="column x has a STRUCT without fields"):
         check_storable(T.StructType().add("x", T.StructType()))
+
+
+# -- settings of the session
+
+
+class Conf(dict[str, str]):
+    """The settings of a session, of which one may not change."""
+
+    def set(self, name: str, value: str) -> None:
+        if self.get("fixed") == name:
+            raise AnalysisException("[CANNOT_MODIFY_CONFIG] it is fixed")
+        self[name] = value
+
+    def unset(self, name: str) -> None:
+        del self[name]
+
+
+def test_settings_come_back_after_the_last_of_two_merges() -> None:
+    conf = Conf({REBASE: "LEGACY"})
+    session: Any = Session(conf)
+    with written_exactly(session, EXACT):
+        with written_exactly(session, EXACT):
+            assert conf == EXACT
+        assert conf == EXACT
+    assert conf == {REBASE: "LEGACY"}
+
+
+def test_a_setting_that_may_not_change_leaves_the_others() -> None:
+    conf = Conf(fixed=REBASE)
+    session: Any = Session(conf)
+    with pytest.raises(AnalysisException), written_exactly(session, EXACT):
+        pass
+    assert conf == {"fixed": REBASE}
+    del conf["fixed"]
+    with written_exactly(session, EXACT):
+        assert conf == EXACT
+    assert conf == {}
+
+
+def test_a_table_needs_a_setting_of_the_oldest_spark_alone() -> None:
+    session = Session(DELTA)
+    assert target(session, "orders").exact_settings == ()
+    session.version = "3.5.4"
+    assert target(session, "orders").exact_settings == (REBASE,)

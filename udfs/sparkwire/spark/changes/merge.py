@@ -231,7 +231,11 @@ class Merge(NamedTuple):
         spark, keys = last.sparkSession, clauses.facts.keys
         is_plain = not clauses.has_read and not clauses.has_entries and not clauses.untold
         columns = [*clauses.table.key_names(), f"{clauses.table.order.as_struct()} AS at", "`time`", "live"]
-        with named_view(last.selectExpr(*columns)) as own, named_view(source) as view, written_exactly(spark):
+        with (
+            named_view(last.selectExpr(*columns)) as own,
+            named_view(source) as view,
+            written_exactly(spark, target.exact_settings),
+        ):
             query = clauses.lateness(own, relation)
             # Where each changed row is one of a key in the batch, the others are late.
             counts_changed = target.tells_changed and is_plain
@@ -275,9 +279,9 @@ def _with_truncate(source: DataFrame, facts: BatchFacts, truncated: Any, table: 
     order = table.schema[ORDER].dataType
     last = literal(truncated, place_type(order))
     is_truncate = f"memory.entry <=> '{TRUNCATE}'"
-    others = source.where(f"NOT {is_truncate}")
     if facts.truncated == truncated:
         return source
+    others = source.where(f"NOT {is_truncate}")
     entry = {"at": f"({last}).at", "live": "FALSE", "known": "FALSE", "is_read": "FALSE"}
     entry["memory"] = memory(order, entry=sql_string(TRUNCATE))
     row = source.sparkSession.range(1).selectExpr(

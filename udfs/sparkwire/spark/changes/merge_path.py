@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -41,7 +41,7 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
 from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.merge_statement import CHANGED, Statement, named_view
+from sparkwire.spark.changes.merge_statement import CHANGED, EXACT, Statement, named_view
 from sparkwire.spark.changes.merge_table import NEEDS_MAPPING, seen_rows, types_in
 from sparkwire.spark.changes.merge_traits import Traits, noted_of
 from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema
@@ -67,6 +67,7 @@ class PathTarget:
     """One version of a Delta table (`opened`). `run` replaces it."""
 
     tells_changed, counts_entries = True, False
+    exact_settings: Sequence[str] = tuple(EXACT)
 
     def __init__(self, path: str, keep: bool) -> None:
         self.path, self.keep = path, keep

@@ -9,7 +9,7 @@ In all expressions ``t`` is the row of the table, and ``s`` the row of the sourc
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Final, NamedTuple
@@ -22,15 +22,16 @@ CHANGED = "_changed_"
 """a column of the join: whether the row is new, or another than before"""
 
 
-_EXACT: Final = {
+REBASE: Final = "spark.sql.parquet.datetimeRebaseModeInWrite"
+EXACT: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    REBASE: "CORRECTED",
     "spark.sql.parquet.writeLegacyFormat": "false",
 }
-"""settings of a session that Spark's writer of Parquet has as no options"""
+"""settings of a session that Spark's writer of Parquet has as no options, and their exact values"""
 _lock: Final = Lock()
-_before: Final[dict[int, tuple[int, dict[str, str | None]]]] = {}
-"""the number of merges that write in a session at this moment, and its own settings: streams may write at the same time"""
+_before: Final[dict[tuple[int, str], tuple[int, str | None]]] = {}
+"""by session and setting: how many merges need it at this moment, and its own value. Streams may write at the same time"""
 
 
 class Clause(NamedTuple):
@@ -119,24 +120,25 @@ def named_view(df: DataFrame) -> Iterator[str]:
 
 
 @contextmanager
-def written_exactly(spark: SparkSession) -> Iterator[None]:
-    """Let Spark write Parquet in one way, whatever the settings of the session are."""
-    with _lock:
-        writing, own = _before.get(id(spark), (0, {}))
-        own = own or {name: spark.conf.get(name, None) for name in _EXACT}
-        _before[id(spark)] = writing + 1, own
-        for name, value in _EXACT.items():
-            spark.conf.set(name, value)
+def written_exactly(spark: SparkSession, names: Iterable[str]) -> Iterator[None]:
+    """Let Spark write Parquet with the exact values of these settings, whatever the session says."""
+    changed: list[tuple[int, str]] = []
     try:
+        with _lock:
+            for name in names:
+                setting = id(spark), name
+                merges, own = _before.get(setting) or (0, spark.conf.get(name, None))
+                spark.conf.set(name, EXACT[name])
+                _before[setting] = merges + 1, own
+                changed.append(setting)
         yield
     finally:
         with _lock:
-            writing, own = _before.pop(id(spark))
-            if writing > 1:
-                _before[id(spark)] = writing - 1, own
-            else:
-                for name, before in own.items():
-                    if before is None:
-                        spark.conf.unset(name)
-                    else:
-                        spark.conf.set(name, before)
+            for setting in changed:
+                merges, own = _before.pop(setting)
+                if merges > 1:
+                    _before[setting] = merges - 1, own
+                elif own is None:
+                    spark.conf.unset(setting[1])
+                else:
+                    spark.conf.set(setting[1], own)

@@ -1,14 +1,14 @@
 """Merge into a table of Delta or Iceberg with one MERGE, which is one commit.
 
 With ``deletes="remove"`` the table is ``<name>__rows``, and ``<name>`` is a view of the rows that exist. What a merge has to
-remember is in the table, too: deleted rows, the last TRUNCATE, and halves of changes of keys.
+remember is in the table, too: deleted rows, the last TRUNCATE, and rows that left their key.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -26,7 +26,7 @@ from sparkwire.changes.fold import MEMORY
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
-from sparkwire.spark.changes.merge_statement import Statement
+from sparkwire.spark.changes.merge_statement import REBASE, Statement
 from sparkwire.spark.changes.merge_traits import Traits, noted_of
 from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, stored_schema, visible
 from sparkwire.spark.connectors import connector_advice
@@ -70,6 +70,11 @@ class TableTarget:
     def tells_changed(self) -> bool:
         """Whether a MERGE returns the number of changed rows: Delta's does."""
         return self.is_delta
+
+    @property
+    def exact_settings(self) -> Sequence[str]:
+        """What a MERGE needs of the session: Spark 3.5 rejects dates before 1900 by default, and later ones do not."""
+        return (REBASE,) if self.spark.version.startswith("3.") else ()
 
     @property
     def table_name(self) -> str | None:

@@ -7,7 +7,7 @@ No column of the table can have one of these names:
 | ``key_0`` … | the key; NULL for a TRUNCATE |
 | ``is_truncate`` | |
 | ``at_0`` …, ``topic`` | the order, see `OrderColumns` |
-| ``rank`` | sorts the steps with one order: the live one is last, before it that of an old key, then one with all values |
+| ``rank`` | sorts the steps with one order, see `sparkwire.changes.fold.LIVE_RANK` |
 | ``live`` | whether the key has a row after the step |
 | ``has_values`` | whether the columns of the table are those of the key |
 | ``bounds`` | whether a life begins or ends: an INSERT or READ, a change of the key, a DELETE |
