@@ -175,6 +175,27 @@ def test_columns_of_all_schemas_whatever_their_order() -> None:
         assert (fields["age"], fields["name"]) == ("int32", "string")
 
 
+def test_columns_that_a_version_does_not_have_are_unavailable() -> None:
+    """Those of a later version and those of an earlier one. A DELETE without a payload lacks its values anyway."""
+    newer = MEMBER.replace('{"name":"name","type":["null","string"]}', '{"name":"age","type":["null","int"]}')
+    known = schemas_of({MEMBER_ID: MEMBER, bytes(16): newer})
+    read = by_name(known)["com.shop.Member"]._replace(fields_of_last=False)
+    source = DatabusSource("com.shop.Member", read, ("id",), known)
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, json.loads(newer), {"id": 1, "age": None})
+    events = [
+        event(1, 40, 1, member(1, "a"), schema_id=MEMBER_ID),
+        event(2, 40, 1, out.getvalue(), schema_id=bytes(16)),
+        event(3, 40, 1, opcode=2, schema_id=bytes(16)),
+    ]
+    rows = databus_changes(pa.array(events, pa.binary()), None, None, source).batch.to_pylist()
+    assert [(row["name"], row["age"], row["_unavailable_"], row["_error_"]) for row in rows] == [
+        ("a", None, ["age"], None),
+        (None, None, ["name"], None),
+        (None, None, None, None),
+    ]
+
+
 @pytest.mark.parametrize("seed", [3, 5, 9])
 @pytest.mark.parametrize("name", KEYS)
 def test_datahub(seed: int, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import md5
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -56,6 +57,30 @@ def test_databus(spark: SparkSession) -> None:
     rows = sparkwire.current(changes).collect()
     assert {(40, row["id"]): row["name"].encode() for row in rows} == history.table
     assert changes.select("_order_.*").columns == ["epoch", "scn", "file", "position"]
+
+
+def test_columns_that_a_version_of_a_databus_schema_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    """The value of a column that an event does not have stays, or is unknown, also if nobody passes the older schema."""
+    newer = MEMBER.replace('{"name":"name","type":["null","string"]}', '{"name":"age","type":["null","int"]}')
+    newer_id = md5(newer.encode()).digest()
+    ages = (b"\2\2\2\x0e", b"\2\6\0")  # (1, 7) and (3, NULL)
+    older_events = [event(k, 40, k, member(k, "a"), schema_id=MEMBER_ID) for k in (1, 2)]
+    newer_events = [event(4 + k, 40, k, age, schema_id=newer_id) for k, age in enumerate(ages)]
+
+    def changes(events: list[bytes], *schemas: str) -> DataFrame:
+        rows = spark.createDataFrame([(event,) for event in events], "event BINARY")
+        return sparkwire.changes(rows, "event", format="databus", table="Member", schemas=list(schemas))
+
+    expected = [(1, "a", 7, None), (2, "a", None, ["age"]), (3, None, None, ["name"])]
+    columns = ["id", "name", "age", "_unavailable_"]
+    assert "_unavailable_" not in sparkwire.current(changes(older_events, MEMBER)).columns
+    everything = sparkwire.current(changes([*older_events, *newer_events], MEMBER, newer))
+    assert [tuple(row) for row in everything.select(columns).orderBy("id").collect()] == expected
+    target = tmp_path / "members"
+    sparkwire.merge(changes(older_events, MEMBER), target)
+    sparkwire.merge(changes(newer_events, newer), target)
+    merged = sparkwire.merged(spark, target).select(columns).orderBy("id")
+    assert [tuple(row) for row in merged.collect()] == expected
 
 
 def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Path) -> None:

@@ -55,6 +55,16 @@ class RowsReader(NamedTuple):
         names = distinct_names([field.name for field in fields], taken)
         return [field.with_name(name) for field, name in zip(fields, names, strict=True)]
 
+    def missing(self) -> list[frozenset[str]]:
+        """For each schema, the columns that it does not have. Rows hold every version of the schemas."""
+        columns = frozenset(field.name for field in self.fields)
+        result = []
+        for schema in self.schemas.parsed():
+            version = _writer(schema, self.type_name).version
+            records = _records_of(version) or (version, *version.branches)
+            result.append(columns.difference(*([field.name for field in record.fields] for record in records)))
+        return result
+
     def check(self) -> None:
         """Raise SchemaError if no column can hold a field, or if a default in the reader's schema is invalid."""
         self._plan()

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
 from sparkwire.avro.typed_rows import RowsReader
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
@@ -18,6 +19,7 @@ from sparkwire.changes.columns import DELETE, UPSERT
 from sparkwire.changes.records import int32
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.databus.event_payloads import of_events, result_of
+from sparkwire.json.typed_images import named_lists
 from sparkwire.kernels import Bools
 
 ORDER: Final = pa.struct([("epoch", pa.int32()), ("scn", pa.int64()), ("file", pa.string()), ("position", pa.int64())])
@@ -54,7 +56,9 @@ def databus_changes(
     is_unknown = (source.known.chosen(ids) < 0) & is_data
     rows = np.flatnonzero((source.read.schemas.chosen(ids) >= 0) & is_data | is_unknown)
     chosen, count = events.take(pa.array(rows)), len(rows)
-    values, errors = source.read.rows(of_events(chosen))
+    payloads = of_events(chosen)
+    values, errors = source.read.rows(payloads)
+    unavailable = _unavailable(payloads, source.read)
     is_delete = pc.equal(result_of("dbus_opcode", chosen), DELETE).fill_null(False)
     values, keyless = _with_keys(chosen, values, source, bools_of(is_delete))
     own_epoch = pa.repeat(pa.scalar(source.epoch, pa.int32()), count)
@@ -81,7 +85,7 @@ def databus_changes(
         names_column(source.keys, count),
         pa.nulls(count, schema.field("_before_").type),
         *values,
-        pa.nulls(count, schema.field("_unavailable_").type),
+        unavailable,
         pa.nulls(count, schema.field("_unexpected_").type),
         pc.coalesce(errors, lost),
     ]
@@ -94,6 +98,21 @@ def _may_be_data(events: pa.Array) -> Bools:
     is_corrupt = result_of("dbus_error", events).is_valid()
     is_zero = pc.equal(result_of("dbus_src_id", events), 0).fill_null(False)
     return bools_of(pc.and_(events.is_valid(), pc.or_(pc.or_(is_data, is_corrupt), is_zero)))
+
+
+def lacks_columns(read: RowsReader) -> bool:
+    """Whether a version of the schema does not have all columns."""
+    return any(read.missing())
+
+
+def _unavailable(payloads: Payloads, read: RowsReader) -> pa.Array:
+    """ARRAY<STRING>: the columns that the schema of each payload does not have; NULL if there are none."""
+    names = [field.name for field in read.fields]
+    lacking = np.zeros((len(read.schemas.texts) + 1, len(names)), np.bool_)  # the last row is that of no schema
+    for version, missing in enumerate(read.missing()):
+        lacking[version] = [name in missing for name in names]
+    chosen = np.where(bools_of(payloads.values.is_valid()), read.schemas.chosen(payloads.ids), -1)
+    return named_lists(lacking[chosen], names)
 
 
 def _with_keys(

@@ -72,7 +72,7 @@ class ChangedTable(NamedTuple):
     @property
     def missing_is_unknown(self) -> bool:
         """Whether a column that the changes do not have has an unknown value, instead of NULL."""
-        return self.may_have(UNAVAILABLE) and MISSING_IS_UNKNOWN in (self.schema[UNAVAILABLE].metadata or {})
+        return UNAVAILABLE in self.schema.names and MISSING_IS_UNKNOWN in (self.schema[UNAVAILABLE].metadata or {})
 
     @property
     def replaces_epochs(self) -> bool:

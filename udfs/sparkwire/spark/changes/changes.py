@@ -219,7 +219,7 @@ def _read(request: Request, reading: Reading) -> DataFrame:
     rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *new_columns]))
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
     if reading.missing_is_unknown:
-        marks[UNAVAILABLE] = {MISSING_IS_UNKNOWN: True}
+        marks.setdefault(UNAVAILABLE, {})[MISSING_IS_UNKNOWN] = True
     if reading.keys is not None:
         marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
     of_order: dict[str, Any] = {} if reading.topic is None else {TOPIC: reading.topic}

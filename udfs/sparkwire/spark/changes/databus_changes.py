@@ -12,7 +12,7 @@ from sparkwire.avro.typed_rows import by_name
 from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, check_keys
-from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema
+from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema, lacks_columns
 from sparkwire.core.table_names import unknown_table
 from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request, check_place
@@ -56,7 +56,8 @@ def reading(request: Request) -> Reading:
     def decode(given: Arrays) -> ChangeBatch:
         return databus_changes(given["event"], given.get("file"), given.get("position"), source, given.get("epochs"))
 
-    return Reading(databus_schema(source), decode, needs, keys, (BEFORE, UNAVAILABLE, UNEXPECTED))
+    never = (BEFORE, UNEXPECTED) if lacks_columns(read) else (BEFORE, UNEXPECTED, UNAVAILABLE)
+    return Reading(databus_schema(source), decode, needs, keys, never, missing_is_unknown=True)
 
 
 def tables(request: Request) -> list[str]:

@@ -45,7 +45,7 @@ def stored_schema(table: ChangedTable) -> StructType:
     """The schema of a merged table: the table's columns, those of `current`, and what a merge has to remember."""
     own = [StructField(name, nullable(table.schema[name].dataType)) for name in table.columns]
     fixed = {ORDER: nullable(table.schema[ORDER].dataType), TIME: TimestampType()}
-    if table.may_lack_values:
+    if table.may_lack_values or table.missing_is_unknown:
         fixed[UNAVAILABLE] = ArrayType(StringType())
     if table.has_unexpected:
         fixed[UNEXPECTED] = MapType(StringType(), StringType())
