@@ -14,12 +14,13 @@ import pytest
 
 from sparkwire.avro.payloads import of_confluent
 from sparkwire.avro.schemas import schemas_of
+from sparkwire.changes.records import MessageRecords
 from sparkwire.core.table_names import Table, table_of
-from sparkwire.debezium import table_columns
 from sparkwire.debezium.avro_messages import avro_columns, avro_side
-from sparkwire.debezium.change_rows import Changes, MessageSide, change_rows, changes_of
+from sparkwire.debezium.table_columns import MessageSide
 from tests.support import debezium_golden as golden
 from tests.support.debezium_golden import DATABASES, Loss, Message
+from tests.support.debezium_rows import Rows, debezium_rows, survey
 from tests.support.oracles.debezium_truth import same
 
 UNEXPECTED = "what did not fit"
@@ -58,23 +59,22 @@ def avro_sides(database: str, variant: str) -> list[MessageSide]:
 @cache
 def columns(database: str, variant: str, topic: str) -> dict[str, str]:
     values, _, _ = arrays(database, variant)
-    declared = table_columns.declarations(values, table_named(topic))
-    return table_columns.all_columns(declared["columns"].to_pylist())
+    return survey(MessageRecords(values), table_named(topic)).columns
 
 
-def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> tuple[Changes, list[Message]]:
+def changes(database: str, variant: str, topic: str, types: dict[str, str]) -> tuple[Rows, list[Message]]:
     result = golden.messages(database, variant)
     values, keys, topics = arrays(database, variant)
-    placeholder = PLACEHOLDERS.get(variant, "__debezium_unavailable_value")
+    given: dict[str, Any] = {"keys": keys, "topics": topics}
+    given["placeholder"] = PLACEHOLDERS.get(variant, "__debezium_unavailable_value")
     if variant.endswith("avro"):
         value, key = avro_sides(database, variant)
-        return changes_of(value, table_named(topic), types, key, topics, placeholder), result
-    rows = change_rows(values, table_named(topic), types, keys=keys, topics=topics, placeholder=placeholder)
-    return rows, result
+        given |= {"read_values": lambda messages, headers: value, "read_keys": lambda keys, headers: key}
+    return debezium_rows(values, types, table_named(topic), **given), result
 
 
 @cache
-def full_changes(database: str, variant: str, topic: str) -> tuple[Changes, list[Message]]:
+def full_changes(database: str, variant: str, topic: str) -> tuple[Rows, list[Message]]:
     """The changes of messages that declare their types."""
     return changes(database, variant, topic, columns(database, variant, topic))
 
@@ -103,7 +103,7 @@ class Replay:
         else:
             key = tuple(after[name] for name in change["keys"])
             old = self.rows.get(key, self.moved if "__debezium.oldkey" in message.headers else {})
-            kept = {name: old[name] for name in change["unavailable"] or ()}
+            kept = {name: old.get(name) for name in change["unavailable"] or ()}
             self.rows[key] = after | kept | {UNEXPECTED: dict(change["unexpected"] or ())}
 
     @property
@@ -176,8 +176,12 @@ def lost_values(
 
 
 def is_restored(loss: Loss) -> bool:
-    """Whether sparkwire gives the database's value although the message has another."""
-    return BEYOND_SPARK.fullmatch(loss.text) is not None or (loss.column, loss.text) == ("en", "c,d")
+    """Whether sparkwire gives the database's value although the message has another, or none: a generated column stays."""
+    return (
+        BEYOND_SPARK.fullmatch(loss.text) is not None
+        or loss.column == "gen"
+        or (loss.column, loss.text) == ("en", "c,d")
+    )
 
 
 def differences(

@@ -8,15 +8,17 @@ import json
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from sparkwire.changes.record_keys import RecordKeys
+from sparkwire.changes.records import MessageRecords
 from sparkwire.core.table_names import table_of
-from sparkwire.debezium.change_rows import Changes, change_rows, json_side, key_names, key_rows
 from sparkwire.debezium.placeholders import uuid_of
-from sparkwire.debezium.table_columns import all_columns, declarations
 from sparkwire.json.types import combined, type_of
 from tests.support.debezium_cases import SOURCE
+from tests.support.debezium_rows import ORDERS, Rows, debezium_rows, survey
 
 UNAVAILABLE = "__debezium_unavailable_value"
 
@@ -35,10 +37,8 @@ def insert(row: Any, fields: list[dict[str, Any]] | None = None, /, **source: An
     return json.dumps({"schema": schema, "payload": payload}).encode()
 
 
-def changed(messages: list[bytes | None], columns: dict[str, str], **given: Any) -> Changes:
-    rows = change_rows(pa.array(messages, pa.binary()), None, columns, **given)
-    rows.batch.validate(full=True)
-    return rows
+def changed(messages: list[bytes | None], columns: dict[str, str], **given: Any) -> Rows:
+    return debezium_rows(pa.array(messages, pa.binary()), columns, **given)
 
 
 def typed(type: str, *values: Any) -> list[Any]:
@@ -264,8 +264,7 @@ def test_each_value_is_read_by_its_own_schema() -> None:
             ts_ms=1,
         ),
     ]
-    declared = declarations(pa.array(messages), None).to_pylist()
-    columns = all_columns(row["columns"] for row in declared)
+    columns = survey(MessageRecords(pa.array(messages)), ORDERS).columns
     assert columns == {"id": "int64", "at": "MicroTimestamp", "n": "string"}
     rows = [row["after"] for row in changed(list(messages), columns).batch.to_pylist()]
     assert rows == [
@@ -364,23 +363,26 @@ def test_a_tombstone_deletes_its_key() -> None:
     assert rows[1]["before"] == {"id": 2, "n": None}
     assert rows[1]["keys"] == ["id"]
     assert rows[1]["error"] is None
-    assert changed([None], {"id": "int32"}).rows.tolist() == []
+    [row] = changed([None], {"id": "int32"}).to_pylist()
+    assert (row["op"], row["error"]) == (None, "MISSING_FIELD")
 
 
 @pytest.mark.parametrize(
     ("topic", "expected"),
     [
-        ("p.app.customers", None),
-        ("shop.customers", "MISSING_FIELD"),
-        ("customers", "MISSING_FIELD"),
-        ("p.app.orders", "no row"),
+        ("p.app.customers", [None]),
+        ("customers", [None]),
+        ("p.app.orders", ["MISSING_FIELD"]),
+        ("orders", []),
     ],
 )
-def test_a_tombstone_in_a_renamed_topic_is_an_error(topic: str, expected: str | None) -> None:
-    """Its table is not known. A topic with the name of another table has no row."""
-    table, keys = table_of("app.customers"), pa.array([b'{"id":2}'], pa.binary())
-    result = change_rows(pa.array([None], pa.binary()), table, {"id": "int32"}, keys=keys, topics=pa.array([topic]))
-    assert [row["error"] for row in result.batch.to_pylist()] == ([] if expected == "no row" else [expected])
+def test_a_tombstone_in_a_topic_of_an_unknown_table_is_an_error(topic: str, expected: list[str | None]) -> None:
+    """The topic's messages show the table of a tombstone, else its name does. Other messages are in the topic orders."""
+    table, topics = table_of("app.customers"), ["x", "orders", topic]
+    keys = pa.array([b'{"id":1}', b'{"id":1}', b'{"id":2}'], pa.binary())
+    messages = [insert({"id": 1}, schema="app", table="customers"), insert({"id": 1}), None]
+    result = debezium_rows(pa.array(messages), {"id": "int32"}, table, keys=keys, topics=pa.array(topics))
+    assert [row["error"] for row in result.to_pylist()] == [None, *expected]
 
 
 def test_keys() -> None:
@@ -388,8 +390,10 @@ def test_keys() -> None:
     keys = pa.array(
         [b'{"id":1,"\\u00e9":2}', json.dumps({"schema": schema, "payload": {"id": 3}}).encode(), None, b"7"]
     )
-    assert key_names(json_side(keys)).to_pylist() == [["id", "\u00e9"], ["id"], None, None]
-    assert key_rows(keys, {"id": "int64", "n": "string"}).to_pylist() == [
+    types = {"id": type_of("int64"), "n": type_of("string")}
+    record_keys, rows = RecordKeys.of_texts(keys.cast(pa.binary()), types, None), np.arange(len(keys))
+    assert record_keys.names(rows).to_pylist() == [["id", "\u00e9"], ["id"], None, None]
+    assert record_keys.images(rows).column.to_pylist() == [
         {"id": 1, "n": None},
         {"id": 3, "n": None},
         None,

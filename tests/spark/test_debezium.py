@@ -43,7 +43,7 @@ def test_errors(spark: SparkSession) -> None:
         rows(messages, table="orders")
     with pytest.raises(ValueError, match="column id: 'TIMESTAMP' does not say how the value is written"):
         rows(messages, table="orders", columns={"id": "TIMESTAMP"})
-    with pytest.raises(TypeError, match="rows takes a BINARY or STRING column, and value is INT"):
+    with pytest.raises(TypeError, match=r"rows\(\) expected value to be BINARY or STRING, got INT"):
         rows(spark.range(1).selectExpr("CAST(id AS INT) AS value"), table="orders")
-    with pytest.raises(ValueError, match=r"rows\(\) expected topic among the other columns \(none\)"):
+    with pytest.raises(ValueError, match=r"rows\(\) expected topic to name a column of the DataFrame, got 'topic'"):
         rows(messages, table="orders", columns={"id": "int32"}, topic="topic")

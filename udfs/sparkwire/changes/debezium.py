@@ -29,7 +29,6 @@ from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.table_names import Table
 from sparkwire.debezium.cells import without_cells
-from sparkwire.debezium.change_rows import MessageSide, position_of_source, row_texts, times_of
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
     DDL,
@@ -54,9 +53,11 @@ from sparkwire.debezium.layout import INSERT as INSERT_CODE
 from sparkwire.debezium.layout import READ as READ_CODE
 from sparkwire.debezium.layout import TRUNCATE as TRUNCATE_CODE
 from sparkwire.debezium.layout import UPDATE as UPDATE_CODE
+from sparkwire.debezium.message_fields import FIELDS
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
+from sparkwire.debezium.positions import position_of_source
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import has_name, names_of, of_table
+from sparkwire.debezium.table_columns import MessageSide, has_name, names_of, of_table
 from sparkwire.json import values
 from sparkwire.json.grammar import ESCAPED, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
@@ -75,6 +76,7 @@ _DISSOLVED: Final = "^(before|after|source)[._]"
 """the names of members that Flatten makes of an envelope's objects"""
 _WITH_LSN: Final = r"^([0-9]+):[0-9]+$"
 """PostgreSQL's id of a transaction; the part after the colon differs in each message"""
+_EVENT_TIME: Final = next(column.accessor for column in FIELDS if column.name == "event_time")
 
 
 def read_debezium(
@@ -115,20 +117,20 @@ def read_debezium(
     lacking = unknown | odd | (dead & no_key) | _is_elsewhere(scan, types)
     errors = _errors(messages, wrong, dead, lacking, _contradicts(scan)).take(taken)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
-    positions = position_of_source(scan, rows)
+    positions, snapshots = position_of_source(scan, rows), _texts(scan, rows, "source.snapshot")
     return TableRows(
         rows,
         ops,
         before,
         after,
         errors,
-        times_of(scan, rows),
-        row_texts(scan, rows, "source.table", "source.collection", "source.table_name"),
-        pc.replace_substring_regex(row_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
+        _EVENT_TIME(scan).take(taken),
+        _texts(scan, rows, "source.table", "source.collection", "source.table_name"),
+        pc.replace_substring_regex(_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
         pa.nulls(len(rows), pa.list_(pa.string())) if record_keys is None or plan.keys else record_keys.names(rows),
         messages.declared.of(rows),
         positions=positions,
-        is_later=pc.equal(row_texts(scan, rows, "source.snapshot"), INCREMENTAL).fill_null(False),
+        is_later=pc.equal(snapshots, INCREMENTAL).fill_null(False),
         missing=of_cells if plan.absent_nulls else np.ones(len(rows), np.bool_),
         unmodified=unmodified if unmodified.any() else None,
         unavailable=partial(unavailable, placeholder_of(plan.placeholder)),
@@ -136,7 +138,16 @@ def read_debezium(
         record_keys=None if record_keys is None else record_keys.images(rows),
         old_keys=old_keys,
         events=_events(old_keys, new_keys, positions, is_dead | scan.flattened[rows], record_keys, rows),
+        snapshots=snapshots,
     )
+
+
+def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
+    """STRING: the first of these fields that a message has."""
+    texts = scan.value(fields[0])
+    for field in fields[1:]:
+        texts = texts.unless(texts.kinds <= NULL, scan.value(field))
+    return values.texts(texts.at(rows))
 
 
 def _errors(messages: MessageSide, wrong: Bools, dead: Bools, lacking: Bools, contradicts: Bools) -> pa.Array:

@@ -14,12 +14,13 @@ import pyarrow as pa
 from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.debezium import read_debezium
+from sparkwire.changes.debezium_rows import debezium_rows, rows_schema
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import identifies_changes, position_type, read_messages
 from sparkwire.changes.records import MessageRecords, ReadPlan
-from sparkwire.changes.table_rows import change_batch, schema_of
-from sparkwire.debezium.change_rows import POSITION, MessageSide, json_side
-from sparkwire.debezium.table_columns import typed
+from sparkwire.changes.table_rows import change_batch, schema_of, typed_rows
+from sparkwire.debezium.positions import POSITION
+from sparkwire.debezium.table_columns import MessageSide, json_side, typed
 from sparkwire.json.types import Type
 
 MAX_COLUMNS: Final = 20_000
@@ -39,6 +40,8 @@ class Decoder(NamedTuple):
     types: Mapping[str, Type]
     read_values: Read | None = None
     read_keys: Read | None = None
+    with_images: bool = False
+    """whether rows have both images and no order: those of `sparkwire.debezium.rows`"""
 
     def __call__(self, records: MessageRecords) -> ChangeBatch:
         rows, step = len(records.values), max(_CELLS // max(len(self.types), 1), 1)
@@ -63,7 +66,10 @@ class Decoder(NamedTuple):
             values = (self.read_values or in_json)(records.values, records.headers)
             keys = None if records.keys is None else (self.read_keys or in_json)(records.keys, records.headers)
             said = read_debezium(values, keys, records, self.plan, self.types)
-        return change_batch(said, self.types, self.schema, self.plan, records)
+        rows = typed_rows(said, self.types, self.plan)
+        if self.with_images:
+            return debezium_rows(rows, self.types, self.schema)
+        return change_batch(rows, self.types, self.schema, self.plan, records)
 
 
 def in_json(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
@@ -78,9 +84,12 @@ def decoder(
     with_headers: bool = False,
     read_values: Read | None = None,
     read_keys: Read | None = None,
+    with_images: bool = False,
 ) -> Decoder:
     """The decoder of a table's changes. Raises ValueError if the type of a column is invalid."""
     types = types_of(format, plan.columns)
+    if with_images:
+        return Decoder(plan, format, rows_schema(types), types, read_values, read_keys, with_images)
     position = position_of(format, plan.text_offsets) if plan.by_source else None
     with_row = format in SYSTEMS and SYSTEMS[format].in_arrays
     with_event = with_headers if format == "debezium" else not plan.by_source and identifies_changes(SYSTEMS[format])

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sparkwire.base.json_text import parsed_json
 from sparkwire.core.column import bools_of, lists, primitive
-from sparkwire.debezium.change_rows import MessageSide, json_side
+from sparkwire.debezium.table_columns import MessageSide, json_side
 from sparkwire.json.images import Images
 from sparkwire.json.typed_images import JsonRows, TypedImages, read_images
 from sparkwire.json.types import Type

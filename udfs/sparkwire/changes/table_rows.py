@@ -82,6 +82,27 @@ class TableRows(NamedTuple):
     """the changes of keys that are several messages"""
     places_in_source: Callable[[Ints], pa.Array] | None = None
     """the positions of some messages in the source, as STRUCT; None if the system has none that identify a change"""
+    snapshots: pa.Array | None = None
+    """STRING: what the message says of a snapshot; None if the system says nothing"""
+
+
+class TypedRows(NamedTuple):
+    """What messages say, with typed columns."""
+
+    said: TableRows
+    columns: Sequence[pa.Array]
+    """the new row; the old row if there is no new one"""
+    old: pa.Array
+    """STRUCT: the old row"""
+    has_new: Bools
+    keys: pa.Array
+    """ARRAY<STRING>: the names of the key's columns"""
+    is_unavailable: Bools
+    """rows by columns"""
+    unexpected: pa.Array
+    """MAP<STRING, STRING>"""
+    errors: pa.Array
+    """STRING: why a row is not right; NULL if it is"""
 
 
 def schema_of(
@@ -99,9 +120,44 @@ def schema_of(
 
 
 def change_batch(
-    said: TableRows, types: Mapping[str, Type], schema: pa.Schema, plan: ReadPlan, records: MessageRecords
+    typed: TypedRows, types: Mapping[str, Type], schema: pa.Schema, plan: ReadPlan, records: MessageRecords
 ) -> ChangeBatch:
-    """The rows of a change table."""
+    """The rows of a change table. A row without a place in its order has an error."""
+    said = typed.said
+    position = said.positions if plan.by_source else None
+    ordered, placed = orders(
+        schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places, said.is_later
+    )
+    arrays = [
+        said.ops,
+        ordered,
+        said.times,
+        said.tables,
+        said.transactions,
+        typed.keys,
+        typed.old,
+        *typed.columns,
+        named_lists(typed.is_unavailable, list(types)),
+        typed.unexpected,
+        pc.coalesce(typed.errors, pc.if_else(placed, None, ERRORS[MISSING_FIELD])),
+    ]
+    if EVENT in schema.names:
+        lacks = bools_of(pc.is_in(said.ops, pa.array(LIVE))) & typed.is_unavailable.any(axis=1)
+        keys = _key_lists(list(types), typed.keys, plan)
+        arrays.append(_events(said, _moved(typed.columns, typed.old, keys) & lacks if lacks.any() else lacks))
+    return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(cast_to(arrays, schema), schema=schema))
+
+
+def cast_to(arrays: Sequence[pa.Array], schema: pa.Schema) -> list[pa.Array]:
+    """The arrays with the types of a schema."""
+    return [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(arrays, schema, strict=True)
+    ]
+
+
+def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> TypedRows:
+    """Type what messages say, and find the error of each row that is not right."""
     rows = len(said.messages)
     added = said.added
     source_after = JsonRows(said.after, types, unavailable=said.unavailable, missing=said.missing, added=added)
@@ -139,10 +195,6 @@ def change_batch(
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
     old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
-    position = said.positions if plan.by_source else None
-    ordered, placed = orders(
-        schema.field("_order_").type, plan, records, said.messages, said.ops, position, said.places, said.is_later
-    )
     is_truncate = bools_of(pc.equal(said.ops, TRUNCATE).fill_null(False))
     checks = (
         (is_live & ~has_after, MISSING_FIELD),
@@ -159,32 +211,13 @@ def change_batch(
         (_has_fillers(old, columns, is_delete, own_keys, plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
         (has_part_of_key & (not plan.absent_nulls), MISSING_FIELD),
-        (~bools_of(placed), MISSING_FIELD),
     )
     misspelt = _spellings([*after.unexpected, *before.unexpected], (source_after, source_before), rows)
     errors = pc.coalesce(said.errors, misspelt)
     for fault, code in checks:
         if fault.any():
             errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
-    arrays = [
-        said.ops,
-        ordered,
-        said.times,
-        said.tables,
-        said.transactions,
-        key_names,
-        old,
-        *columns,
-        named_lists(unavailable, list(types)),
-        unexpected_map(unexpected, rows),
-        errors,
-    ]
-    if EVENT in schema.names:
-        lacks = is_live & unavailable.any(axis=1)
-        moved = lacks & _moved(columns, old, _key_lists(list(types), key_names, plan)) if lacks.any() else lacks
-        arrays.append(_events(said, moved))
-    typed = [one if one.type == field.type else one.cast(field.type) for one, field in zip(arrays, schema, strict=True)]
-    return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(typed, schema=schema))
+    return TypedRows(said, columns, old, has_after, key_names, unavailable, unexpected_map(unexpected, rows), errors)
 
 
 def _moved(columns: Sequence[pa.Array], old: pa.Array, keys: Sequence[tuple[list[int], Bools]]) -> Bools:

@@ -86,14 +86,14 @@ from typing import TYPE_CHECKING
 from sparkwire.base.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from sparkwire.spark.rows.debezium import columns, rows
+    from sparkwire.spark.changes.debezium_rows import columns, rows
 
 __all__ = ["columns", "rows"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "columns": "sparkwire.spark.rows.debezium",
-        "rows": "sparkwire.spark.rows.debezium",
+        "columns": "sparkwire.spark.changes.debezium_rows",
+        "rows": "sparkwire.spark.changes.debezium_rows",
     },
 )

@@ -22,9 +22,16 @@ from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, primitive, spans_of
 from sparkwire.core.table_names import Table, table_name
-from sparkwire.debezium.change_rows import MessageSide
 from sparkwire.debezium.scanned_messages import Messages
-from sparkwire.debezium.table_columns import Declared, all_columns, columns_text, fits, name_parts, schema_types
+from sparkwire.debezium.table_columns import (
+    Declared,
+    MessageSide,
+    all_columns,
+    columns_text,
+    fits,
+    name_parts,
+    schema_types,
+)
 from sparkwire.errors import SchemaError
 from sparkwire.json.typed_images import Versions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from sparkwire.json import values
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.types import Type, combined, of_schema, type_of
 from sparkwire.kernels import Bools, Ints
-
-DECLARATION: Final = "columns STRING"
-"""the SQL type of the rows of ``declarations``"""
 
 
 @text_cache(1024)
@@ -51,6 +48,22 @@ def embedded(messages: Messages) -> Declared:
     types = [schema_types(text) for text in messages.schema_texts]
     names = values.texts(messages.slot("schema.name").only(messages.wrapped))
     return Declared(Versions(messages.schemas.codes, types), names)
+
+
+class MessageSide(NamedTuple):
+    """The values or keys of records as JSON, with the contents of their schemas."""
+
+    column: pa.Array
+    scan: Messages
+    declared: Declared
+    errors: pa.Array | None = None
+    """STRING: the errors of the conversion to JSON, NULL if there is none; None if the messages were JSON already"""
+
+
+def json_side(column: pa.Array) -> MessageSide:
+    """A side for JSON, with or without embedded schemas."""
+    scan = Messages(column)
+    return MessageSide(column, scan, embedded(scan))
 
 
 def of_table(messages: Messages, declared: Declared, table: Table | None) -> Bools:
@@ -156,15 +169,6 @@ def has_name(names: pa.Array, table: Table) -> Bools:
 def topic_name(name: str) -> str:
     """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
-
-
-def declarations(messages: pa.Array, table: Table | None) -> pa.RecordBatch:
-    """Each schema in messages of the table, as text."""
-    scan = Messages(messages)
-    chosen = of_table(scan, embedded(scan), table) & scan.documents.intact & (scan.enveloped | scan.flattened)
-    codes = np.unique(scan.schemas.codes[chosen])
-    declared = [columns_text(schema_types(scan.schema_texts[code])) for code in codes[codes >= 0].tolist()]
-    return pa.record_batch([pa.array(declared, pa.string())], names=["columns"])
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import pyarrow as pa
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
@@ -16,21 +14,11 @@ from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
     ERROR,
-    KEYS,
-    KEYS_KNOWN,
-    MISSING_IS_UNKNOWN,
-    NEVER,
-    ORDER,
-    REPLACES_EPOCHS,
-    TOPIC,
-    UNAVAILABLE,
 )
 from sparkwire.changes.survey import MisfitError
-from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes import databus_changes, json_changes
-from sparkwire.spark.changes.reading import Reading
-from sparkwire.spark.changes.request import Request, is_case_sensitive
-from sparkwire.spark.frames import is_name_in, quoted
+from sparkwire.spark.changes.reading import with_rows
+from sparkwire.spark.changes.request import Request
 
 _log = logging.getLogger("sparkwire")
 
@@ -147,8 +135,8 @@ def changes(
     request = Request(**locals()).checked()  # all the parameters, by their names
     request.epoch_column()
     if request.format != "databus":
-        return _read(request, json_changes.reading(request))
-    return _read(request._replace(df=databus_changes.in_ended_windows(request)), databus_changes.reading(request))
+        return with_rows(request, json_changes.reading(request))
+    return with_rows(request._replace(df=databus_changes.in_ended_windows(request)), databus_changes.reading(request))
 
 
 def changes_by_table(df: DataFrame, column: str = "value", *, format: str, **options: Any) -> dict[str, DataFrame]:
@@ -195,64 +183,3 @@ def _tables(request: Request) -> list[str]:
             "changes_by_table() expected a batch, got a stream, whose tables are not known: call changes for each table"
         )
     return json_changes.tables(request)
-
-
-def _read(request: Request, reading: Reading) -> DataFrame:
-    df, new_columns = request.df, from_arrow_schema(reading.schema)
-    kept = StructType([field for field in df.schema if not is_name_in(request.column, [field.name])])
-    _check_names(kept, new_columns, is_case_sensitive(df))
-    epochs = request.epoch_column()
-    decode, needed = reading.decode, [*reading.needs, *(["epochs"] if epochs is not None else [])]
-    width, names = len(needed), [*kept.names, *new_columns.names]
-
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            given = dict(zip(needed, batch.columns[:width], strict=True))
-            changes = decode(given)
-            places = pa.array(changes.rows)
-            others = [column.take(places) for column in batch.columns[width:]]
-            yield pa.RecordBatch.from_arrays([*others, *changes.batch.columns], names=names)
-
-    inputs = [F.col(name).alias(f"needed_{k}") for k, name in enumerate(reading.needs.values())]
-    inputs += [] if epochs is None else [epochs.alias("needed_epoch")]
-    inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
-    rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *new_columns]))
-    marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
-    if reading.missing_is_unknown:
-        marks.setdefault(UNAVAILABLE, {})[MISSING_IS_UNKNOWN] = True
-    if reading.keys is not None:
-        marks[KEYS] = {KEYS_KNOWN: list(reading.keys)}
-    of_order: dict[str, Any] = {} if reading.topic is None else {TOPIC: reading.topic}
-    if request.epochs == "replace":
-        of_order[REPLACES_EPOCHS] = True
-    if of_order:
-        marks[ORDER] = of_order
-    return rows.select(*(_with_metadata(name, marks) for name in names)) if marks else rows
-
-
-def _with_metadata(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
-    column = F.col(quoted(name))
-    return column.alias(name, metadata=marks[name]) if name in marks else column
-
-
-def _check_names(kept: StructType, new: StructType, case_sensitive: bool) -> None:
-    """Raise ValueError if two columns of the result have one name, by Spark's rule."""
-    by_rule = (lambda name: name) if case_sensitive else str.lower
-    of_input = {by_rule(name) for name in kept.names}
-    for name in new.names:
-        if by_rule(name) in of_input:
-            shown = printable(name)
-            raise ValueError(
-                printable(
-                    f"the table's column {shown} has the name of a column of the input: rename that column, "
-                    f"and pass its new name if it is the record's topic, partition, offset, key or headers, such as "
-                    f'df.withColumnRenamed("{shown}", "record_{shown}")'
-                )
-            )
-    counts = Counter(map(by_rule, new.names))
-    same = [name for name in new.names if counts[by_rule(name)] > 1]
-    if same:
-        raise ValueError(
-            f"the columns {printable(' and '.join(same[:2]))} of the table have one name for Spark: set "
-            "spark.sql.caseSensitive to true, or name the columns to read with columns="
-        )

@@ -13,7 +13,7 @@ from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.table_names import table_of, unknown_table
 from sparkwire.debezium.avro_messages import avro_columns, avro_side, avro_tables
-from sparkwire.debezium.change_rows import MessageSide
+from sparkwire.debezium.table_columns import MessageSide
 from sparkwire.spark.rows.payload_column import PayloadColumn
 
 Read = Callable[[pa.Array, pa.Array | None], MessageSide]

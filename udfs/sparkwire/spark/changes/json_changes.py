@@ -19,7 +19,7 @@ from sparkwire.core.table_names import Table, table_of, unknown_table
 from sparkwire.debezium.placeholders import placeholder_of
 from sparkwire.spark.changes.debezium_messages import AvroMessages
 from sparkwire.spark.changes.reading import Arrays, Reading
-from sparkwire.spark.changes.request import Request, check_messages
+from sparkwire.spark.changes.request import Request
 
 _FACT: Final = "fact STRING"
 _log = logging.getLogger("sparkwire")
@@ -33,15 +33,24 @@ class _Sides(NamedTuple):
     registry: AvroMessages | None
 
 
-def reading(request: Request) -> Reading:
-    """How the changes of a table are read. Raises ValueError if its columns are not known."""
+def columns(request: Request) -> Mapping[str, str]:
+    """The names and types of a table's columns. Raises ValueError if they are not known."""
+    sides = _sides(request)
+    return _columns(request, sides, _survey(request, sides, _roles(request)))
+
+
+def reading(request: Request, *, with_images: bool = False) -> Reading:
+    """How the changes of a table are read. Raises ValueError if its columns are not known.
+
+    ``with_images``: the rows are those of `sparkwire.debezium.rows`.
+    """
     sides, roles = _sides(request), _roles(request)
     survey = None if request.df.isStreaming else _survey(request, sides, roles)
     columns = _columns(request, sides, survey)
     if request.keys is not None:
         check_keys(request.keys, list(columns), "changes")
     keys = tuple(request.keys) if request.keys else _keys(survey, columns)
-    by_source = _by_source(request, roles)
+    by_source = not with_images and _by_source(request, roles)
     plan = ReadPlan(
         request.source,
         columns,
@@ -66,7 +75,10 @@ def reading(request: Request) -> Reading:
         with_headers=request.headers is not None,
         read_values=sides.values,
         read_keys=sides.keys,
+        with_images=with_images,
     )
+    if with_images:
+        return Reading(decode.schema, _decode_with(decode), roles, None, ())
     system = SYSTEMS.get(request.format)
     missing_is_unknown = plan.are_missing_unknown("written" if system is None else system.nulls)
     has_all = system is not None and system.nulls == "absent" and system.old_row != "key" and not missing_is_unknown
@@ -82,7 +94,7 @@ def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:
 def _sides(request: Request) -> _Sides:
     for argument, name in (("column", request.column), ("key", request.key)):
         if name is not None and (request.schemas is None or request.format != "debezium"):
-            check_messages(request.df, argument, name)
+            request.check_messages(argument, name)
     if request.format != "debezium" or request.schemas is None:
         return _Sides(in_json, in_json, None)
     of_values = AvroMessages(request.df, request.column, request.schemas, request.wire_format, request.headers, "value")
@@ -136,27 +148,29 @@ def _keys(survey: Survey | None, columns: Mapping[str, str]) -> tuple[str, ...] 
 
 def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[str, str]:
     if request.columns is not None:
-        _check_spelling(request.columns, {} if survey is None else survey.columns)
+        _check_spelling(request, {} if survey is None else survey.columns)
         return dict(request.columns)
     if sides.registry is not None:
         return sides.registry.columns(request.table)
     if survey is None:
         raise ValueError(
-            "changes() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
+            printable(f"{request.function}() expected columns= for a stream, whose schema cannot be inferred; got none")
         )
     if survey.columns:
         return survey.columns
     raise _no_columns(request, survey)
 
 
-def _check_spelling(columns: Mapping[str, str], declared: Mapping[str, str]) -> None:
+def _check_spelling(request: Request, declared: Mapping[str, str]) -> None:
     """Raise ValueError if the messages declare a column only in another case."""
-    others = {name.lower(): name for name in declared if name not in columns}
-    for name in columns:
+    others = {name.lower(): name for name in declared if name not in request.columns}
+    for name in request.columns:
         other = others.get(name.lower())
         if name not in declared and other is not None:
             raise ValueError(
-                printable(f"changes() expected columns to name {other} as the messages do, got {name}: write {other}")
+                printable(
+                    f"{request.function}() expected columns to name {other} as the messages do, got {name}: write {other}"
+                )
             )
 
 

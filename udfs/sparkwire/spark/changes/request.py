@@ -51,11 +51,15 @@ class Request(NamedTuple):
     nulls: str | None = None
     renamed: Mapping[str, str] | None = None
     epochs: str = "continue"
+    function: str = "changes"
+    """the function that a user has called"""
 
     def checked(self) -> Request:
         """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
         if not isinstance(self.table, str):
-            raise TypeError(f"changes() expected table to be the name of a table, got {self.table!r}")
+            raise TypeError(
+                printable(f"{self.function}() expected table to be the name of a table, got {self.table!r}")
+            )
         if self.format not in FORMATS:
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
@@ -68,15 +72,15 @@ class Request(NamedTuple):
         for name in ("topic", "partition", "offset"):
             given = getattr(self, name)
             if given is not None and given != name:
-                self._named(name, given)
+                self.named(name, given)
         for name in ("partition", "offset"):
             column = self.find(getattr(self, name))
             if column is not None and not (name == "offset" and self.has_text_offsets):
                 _check_integers(name, self.df.select(F.col(quoted(column))))
         if self.headers is not None:
-            _check_headers(self.df, self.headers)
+            _check_headers(self, self.headers)
         keys = (self.keys,) if isinstance(self.keys, str) else None if self.keys is None else tuple(self.keys)
-        return self._replace(keys=keys, columns=_columns(self.columns, self.df))
+        return self._replace(keys=keys, columns=self._types_of_columns())
 
     @property
     def source(self) -> Table:
@@ -108,21 +112,81 @@ class Request(NamedTuple):
                 raise ValueError(printable(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}"))
             return None
         epoch = self.epoch
-        column = F.col(quoted(self._named("epoch", epoch))) if isinstance(epoch, str) else epoch
+        column = F.col(quoted(self.named("epoch", epoch))) if isinstance(epoch, str) else epoch
         _check_integers("epoch", self.df.select(column))
         return column.cast("bigint")
 
-    def _named(self, argument: str, name: str) -> str:
+    def named(self, argument: str, name: str) -> str:
         """The column of the DataFrame with this name. Raises ValueError if there is none."""
         found = self.find(name)
         if found is None:
             raise ValueError(
                 printable(
-                    f"changes() expected {argument} to name a column of the DataFrame, got {name!r}. "
+                    f"{self.function}() expected {argument} to name a column of the DataFrame, got {name!r}. "
                     f"It has {', '.join(self.df.columns)}"
                 )
             )
         return found
+
+    def type_of(self, argument: str, column: str) -> DataType:
+        """The type of a column. Raises ValueError if it does not exist."""
+        try:
+            return self.df.select(F.col(column)).schema[0].dataType
+        except PySparkException:
+            raise ValueError(
+                printable(
+                    f"{self.function}() expected {argument} to name a column of the DataFrame, got {column!r}. "
+                    f"It has {', '.join(self.df.columns)}"
+                )
+            ) from None
+
+    def check_messages(self, argument: str, column: str) -> None:
+        """Raise TypeError if a column is neither BINARY nor STRING, and ValueError if it does not exist."""
+        type = self.type_of(argument, column)
+        if not isinstance(type, BinaryType | StringType):
+            raise TypeError(
+                printable(
+                    f"{self.function}() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}"
+                )
+            )
+
+    def _types_of_columns(self) -> dict[str, str] | None:
+        """The names and types of columns: from a mapping, a StructType, or DDL text."""
+        given = self._of_ddl(self.columns) if isinstance(self.columns, str) else self.columns
+        if given is None:
+            return None
+        if isinstance(given, StructType):
+            names = [field.name for field in given]
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise ValueError(
+                    printable(f"{self.function}() expected columns to name each column once, got {twice[0]} twice")
+                )
+            given = {field.name: field.dataType.simpleString() for field in given}
+        if not isinstance(given, Mapping):
+            raise TypeError(
+                printable(
+                    f"{self.function}() expected columns to be a mapping, DDL text or a StructType, got {given!r}"
+                )
+            )
+        if not given:
+            raise ValueError(
+                printable(f"{self.function}() expected columns to name the columns of the table, got none")
+            )
+        return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in given.items()}
+
+    def _of_ddl(self, text: str) -> StructType:
+        """The columns in DDL text. Raises ValueError if it is invalid."""
+        try:
+            return self.df.sparkSession.createDataFrame([], _TEXT_TYPE.sub(_as_string, text)).schema
+        except PySparkException as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise ValueError(
+                printable(
+                    f'{self.function}() expected columns to be DDL text such as "id INT, name STRING", got {text!r}: {reason} '
+                    "Types of Debezium, such as MicroTimestamp, need a mapping"
+                )
+            ) from None
 
 
 def _check_renamed(renamed: Mapping[str, str], format: str) -> None:
@@ -164,47 +228,14 @@ def is_case_sensitive(df: DataFrame) -> bool:
     return str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
 
 
-def _columns(given: Any, df: DataFrame) -> dict[str, str] | None:
-    """The names and types of columns: from a mapping, a StructType, or DDL text."""
-    if given is None:
-        return None
-    if isinstance(given, str):
-        given = _of_ddl(given, df)
-    if isinstance(given, StructType):
-        names = [field.name for field in given]
-        twice = [name for name in names if names.count(name) > 1]
-        if twice:
-            raise ValueError(printable(f"changes() expected columns to name each column once, got {twice[0]} twice"))
-        given = {field.name: field.dataType.simpleString() for field in given}
-    if not isinstance(given, Mapping):
-        raise TypeError(f"changes() expected columns to be a mapping, DDL text or a StructType, got {given!r}")
-    if not given:
-        raise ValueError("changes() expected columns to name the columns of the table, got none")
-    return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in given.items()}
-
-
-def _of_ddl(text: str, df: DataFrame) -> StructType:
-    """The columns in DDL text. Raises ValueError if it is invalid."""
-    try:
-        return df.sparkSession.createDataFrame([], _TEXT_TYPE.sub(_as_string, text)).schema
-    except PySparkException as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise ValueError(
-            printable(
-                f'changes() expected columns to be DDL text such as "id INT, name STRING", got {text!r}: {reason} '
-                "Types of Debezium, such as MicroTimestamp, need a mapping"
-            )
-        ) from None
-
-
 def _as_string(type: re.Match[str]) -> str:
     """STRING for a type of texts with a length; a name in back quotes as it is."""
     return type[0] if type[0].startswith("`") else "STRING"
 
 
-def _check_headers(df: DataFrame, column: str) -> None:
+def _check_headers(request: Request, column: str) -> None:
     """Raise TypeError if a column does not have Kafka's headers."""
-    type = _type_of("headers", df, column)
+    type = request.type_of("headers", column)
     item = type.elementType if isinstance(type, ArrayType) else None
     kinds = [field.dataType for field in item] if isinstance(item, StructType) else []
     if len(kinds) != 2 or not all(isinstance(kind, StringType | BinaryType) for kind in kinds):
@@ -213,26 +244,4 @@ def _check_headers(df: DataFrame, column: str) -> None:
                 "changes() expected headers to name a column of ARRAY<STRUCT<key STRING, value BINARY>>, "
                 f"got {type.simpleString().upper()}"
             )
-        )
-
-
-def _type_of(argument: str, df: DataFrame, column: str) -> DataType:
-    """The type of a column. Raises ValueError if it does not exist."""
-    try:
-        return df.select(F.col(column)).schema[0].dataType
-    except PySparkException:
-        raise ValueError(
-            printable(
-                f"changes() expected {argument} to name a column of the DataFrame, got {column!r}. "
-                f"It has {', '.join(df.columns)}"
-            )
-        ) from None
-
-
-def check_messages(df: DataFrame, argument: str, column: str) -> None:
-    """Raise TypeError if a column is neither BINARY nor STRING, and ValueError if it does not exist."""
-    type = _type_of(argument, df, column)
-    if not isinstance(type, BinaryType | StringType):
-        raise TypeError(
-            printable(f"changes() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}")
         )
