@@ -23,9 +23,8 @@ from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.codecs import BY_NAME, NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, payloads_of
 from sparkwire.kafka.framing import IGNORED, frame_blocks, framing_of
-from sparkwire.kafka.inflate import DECODERS
+from sparkwire.kafka.inflate import DECODERS, planned_blocks
 from sparkwire.kafka.messages import MessageColumn
-from sparkwire.kafka.plan_blocks import planned_blocks
 from sparkwire.kafka.records import RECORDS_TABLE, scan_records
 
 COLUMNS = ("offset", "timestamp", "key", "value")

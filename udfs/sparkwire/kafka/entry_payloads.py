@@ -13,7 +13,7 @@ from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
 from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import BATCH_SIZE, CODEC_MASK, NONE, OVERHEAD
-from sparkwire.kafka.read_messages import content, within
+from sparkwire.kafka.messages import HAS_VALUE, read_message
 from sparkwire.kernels import Bytes, Ints, kernel
 
 
@@ -101,10 +101,10 @@ def _locate_message(
         return OK
     if not READABLE[magic] >> codec & 1:
         return UNKNOWN_CODEC
-    message = content(data, out.first[i], frames.stop[i])
-    if not within(message.value, message.value_size, frames.stop[i]) or message.value_size < 0:
+    message = read_message(data, out.first[i], frames.stop[i])
+    if not message.present & HAS_VALUE:
         return BAD_RECORD
     out.first[i] = message.value
-    out.last[i] = message.value + message.value_size
+    out.last[i] = message.end
     out.codec[i] = codec
     return OK

@@ -1,5 +1,7 @@
 """Decompress payloads into a reused buffer, which is small enough to be in the cache when the parser reads it.
 
+The plan of a codec finds the blocks of a payload (`framings`). Then a library decompresses each block.
+
 The library is Cramjam. On record batches of 10 to 100 KB, it is as fast as pyarrow's codecs for lz4 and zstd. It is twice as
 fast for snappy, and up to 1.7 times as fast for gzip. It decompresses into a buffer of the caller, which limits its output. If it
 rejects gzip data, zlib reads the data, member by member.
@@ -12,21 +14,21 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import cramjam
 import numpy as np
 
-from sparkwire.base.error_codes import DECOMPRESS_FAILED, OK, TOO_LARGE
+from sparkwire.base.error_codes import DECOMPRESS_FAILED, OK, TOO_LARGE, UNKNOWN_CODEC
 from sparkwire.base.printable import printable
-from sparkwire.core.column import INT32_MAX, Binary, empty, part
+from sparkwire.core.column import INT32_MAX, Binary, arrays, empty, part
 from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock
-from sparkwire.kafka.codecs import BY_ID, BY_NAME
+from sparkwire.kafka.codecs import BY_ID, BY_NAME, CODECS, Plan
 from sparkwire.kafka.entry_payloads import EntryPayloads
-from sparkwire.kafka.framings import Blocks
-from sparkwire.kafka.layout import ENTRY, LEAST_SIZE, NONE, OVERHEAD, SMALLEST_RECORD
-from sparkwire.kafka.plan_blocks import planned_blocks
-from sparkwire.kernels import COPY_SLACK, Bytes, Ints, i32, int64, kernel
+from sparkwire.kafka.framings import BAD_FRAME, Blocks
+from sparkwire.kafka.layout import NONE, SMALLEST_RECORD
+from sparkwire.kafka.messages import walk_set
+from sparkwire.kernels import COPY_SLACK, Bytes, Ints, kernel
 
 MAX_BATCH_BYTES = 268_435_456
 MAX_VALUE_BYTES = 2_147_483_648
@@ -45,14 +47,16 @@ _LEAST_MEMBER = 18  # header and trailer [bytes]
 _FIRST_STEP, _SLICE = 64, 1 << 20  # [bytes] size of zlib's input and output in one call
 _FULL = "failed to write whole buffer"  # cramjam's error message for a stream that is longer than its room
 _NO_MEMORY = "not enough memory"  # zstd's error message for a failed allocation, but not for a window that is too large
-_SIZE = ENTRY["size"].offset
 _NOT_COUNTED = -1
+_NO_PLAN = -2  # the result in place of a number of blocks, for a codec without a plan
 
 OVER_LIMIT, FAILED, NO_ROOM = -1, -2, -3
 """results in place of a size"""
 
 Block = tuple[int, int, int, int]
 """codec, start, size and room, as Python numbers, because these are faster than NumPy's in the loop over batches"""
+
+DECODERS = {codec.id: codec.decoder for codec in CODECS if codec.decoder is not None}
 
 
 class ParserInput(NamedTuple):
@@ -146,7 +150,7 @@ class Inflater:
             return size
         rows = min(count, size // SMALLEST_RECORD)
         if count == _NOT_COUNTED:
-            rows = count_messages(arena.bytes, start, start + size)
+            rows, *_ = walk_set(arena.bytes, start, start + size)
         total = size + ROW_BYTES * rows
         if total > min(self._value_limit - self._record_bytes, self._total):
             arena.used = start
@@ -158,24 +162,74 @@ class Inflater:
         return size
 
 
+@kernel
+def _plan_unknown(data: Bytes, start: int, end: int, codec: int, magic: int, out: Blocks, count: int) -> int:
+    return _NO_PLAN
+
+
+def _or(own: int, plan: Plan, others: Plan, key: str) -> Plan:
+    """A plan that uses ``plan`` for the codec ``own`` and ``others`` for all other codecs."""
+
+    @kernel(key=key)
+    def planned(data: Any, start: int, end: int, codec: int, magic: int, out: Any, count: int) -> int:
+        if codec == own:
+            return plan(data, start, end, codec, magic, out, count)
+        return others(data, start, end, codec, magic, out, count)
+
+    return planned
+
+
+def _of_every_codec() -> Plan:
+    """One kernel for all codecs that have a plan."""
+    planned, key = _plan_unknown, "plans of"
+    for codec in CODECS:
+        if codec.plan is not None:
+            key += f" {codec.id} {codec.plan.__module__}.{codec.plan.__name__}"
+            planned = _or(codec.id, codec.plan, planned, key)
+    return planned
+
+
+_plan = _of_every_codec()
+
+
+def planned_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads) -> tuple[Blocks, Ints]:
+    """The blocks of compressed payloads, and the number of blocks up to the end of each entry.
+
+    It sets the error of entries with an unreadable payload.
+    """
+    entry_count = len(entries.variant)
+    planned, ends = arrays(Blocks, 8 * entry_count), empty(entry_count, np.int64)  # a batch has one block or a few
+    count = plan_blocks(data, entries, payloads, planned, ends)
+    if count > len(planned.codec):
+        planned = arrays(Blocks, count)
+        count = plan_blocks(data, entries, payloads, planned, ends)
+    return part(planned, 0, count), ends
+
+
+@kernel
+def plan_blocks(data: Bytes, entries: HeaderBlock, payloads: EntryPayloads, out: Blocks, ends: Ints) -> int:
+    """Plan the blocks of payloads; returns their number, which may exceed the room in ``out``."""
+    frames = entries.frames
+    count = 0
+    for i in range(ends.size):
+        if payloads.codec[i] != NONE and frames.error[i] == OK:
+            first, last = payloads.first[i], payloads.last[i]
+            planned = _plan(data, first, last, payloads.codec[i], entries.variant[i], out, count)
+            if planned == _NO_PLAN:
+                frames.error[i] = UNKNOWN_CODEC
+            elif planned == BAD_FRAME:
+                frames.error[i] = DECOMPRESS_FAILED
+            else:
+                count = planned
+        ends[i] = count
+    return count
+
+
 def _one_by_one(planned: Blocks) -> Iterator[Block]:
     """Blocks in order, converted in pieces, so that many small blocks take little memory."""
     for start in range(0, len(planned.codec), _BLOCKS_AT_ONCE):
         piece = part(planned, start, start + _BLOCKS_AT_ONCE)
         yield from zip(*(column.tolist() for column in piece), strict=True)
-
-
-@kernel
-def count_messages(data: Bytes, pos: int, end: int) -> int:
-    """The number of messages in a decompressed set."""
-    count = 0
-    while end - pos >= OVERHEAD + LEAST_SIZE:
-        size = int64(i32(data, pos + _SIZE, False))
-        if size < LEAST_SIZE:
-            break
-        pos += OVERHEAD + size
-        count += 1
-    return count
 
 
 class Arena:
@@ -301,6 +355,3 @@ def _members(source: bytes, left: int, arena: Arena) -> int:
             step = min(8 * step, _SLICE)
         if size - position <= _LEAST_MEMBER or not source.startswith(_MAGIC, position):
             return arena.used - begin
-
-
-DECODERS = {codec.id: codec.decoder for codec in BY_ID.values() if codec.decoder is not None}

@@ -10,13 +10,14 @@ checksum has them in the cache. A Python call between the steps would take longe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.error_codes import BAD_RECORD, OK
+from sparkwire.base.error_codes import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
 from sparkwire.core.column import Binary, arrays, part
-from sparkwire.kafka import layout
+from sparkwire.kafka import layout, messages
 from sparkwire.kafka.batch_headers import (
     MAGIC_0,
     MAGIC_1,
@@ -29,22 +30,27 @@ from sparkwire.kafka.batch_headers import (
 from sparkwire.kafka.entry_payloads import EntryPayloads, OffsetRange, locate
 from sparkwire.kafka.framing import BLOCK_ENTRIES, POSITION, FrameBlock, Framing, find_entries
 from sparkwire.kafka.inflate import Inflater, ParserInput
+from sparkwire.kafka.messages import COVERED, NOWHERE, read_message, walk_set
 from sparkwire.kafka.parse_batch import BatchDefaults, parse_batch
-from sparkwire.kafka.parse_messages import NO_CODE, append_row, parse_message, parse_wrapper
 from sparkwire.kafka.record_columns import (
+    HAS_KEY,
     HAS_OFFSET,
     HAS_TIME,
+    HAS_VALUE,
     HEADER_KEY_BYTES,
     HEADER_VALUE_BYTES,
     HEADERS,
     KEY_BYTES,
+    NO_CODE,
     RECORDS,
     VALUE_BYTES,
     GrowingColumns,
     RecordColumns,
     SelectedColumns,
+    append_row,
 )
-from sparkwire.kernels import COPY_SLACK, Bytes, int64, kernel
+from sparkwire.kafka.search import matches_pattern
+from sparkwire.kernels import COPY_SLACK, Bytes, copy, crc32, i32, i64, int64, kernel
 
 RowsOfEntries = npt.NDArray[np.int32]
 
@@ -53,9 +59,17 @@ _FEW_ENTRIES = 1 << 11  # most columns have fewer entries, so the first block ha
 _OPENED = 16  # [cachefuls] processed at a time if entries are compressed, to amortize the overhead of Python
 _FIRST = 4  # the first part is smaller by this factor; it serves to estimate the size of the result
 
+_SIZE = layout.ENTRY["size"].offset
 _BATCH_ATTRIBUTES_END = layout.BATCH["attributes"].end
 _ATTRIBUTES_END = layout.MESSAGE_ENTRY_1["attributes"].end
 _TIMESTAMP_END = layout.MESSAGE_ENTRY_1["timestamp"].end
+
+
+class EntryTime(NamedTuple):
+    """The timestamp of an entry, and its type. With log append time, all messages of the entry have it."""
+
+    type: int
+    timestamp: int
 
 
 def parse_log(
@@ -202,7 +216,7 @@ def parse_entries(
         first, last = payloads.first[i], payloads.last[i]
         source = arena if payloads.inflated[i] else data
         magic = entries.variant[i]
-        time_type = _timestamp_type(magic, fields.attributes[i])
+        time = EntryTime(_timestamp_type(magic, fields.attributes[i]), fields.timestamp[i])
         if payloads.skipped[i]:
             pass
         elif frames.error[i] != OK:
@@ -210,7 +224,7 @@ def parse_entries(
         elif magic == MAGIC_2:
             batch = BatchDefaults(
                 fields.offset[i],
-                fields.timestamp[i] if time_type else fields.base_timestamp[i],
+                time.timestamp if time.type else fields.base_timestamp[i],
                 int64(fields.attributes[i]),
                 int64(fields.base_sequence[i]),
                 int64(fields.record_count[i]),
@@ -218,19 +232,9 @@ def parse_entries(
             if not parse_batch(source, first, last, batch, selected, out):
                 return i
         elif payloads.codec[i] == layout.NONE:
-            parse_message(source, first, last, fields.offset[i], time_type, fields.timestamp[i], True, selected, out)
-        elif not parse_wrapper(
-            source,
-            first,
-            last,
-            fields.offset[i],
-            magic == MAGIC_1,
-            time_type,
-            fields.timestamp[i],
-            verify,
-            selected,
-            out,
-        ):
+            # Framing has checked it, and its attributes have no codec.
+            parse_message(source, first, last, fields.offset[i], time, False, selected, out)
+        elif not parse_wrapper(source, first, last, fields.offset[i], magic == MAGIC_1, time, verify, selected, out):
             append_error(fields, i, magic, frames.reach[i], BAD_RECORD, out)
         payloads.rows[i] = out.used[RECORDS] - before
     return stop
@@ -255,3 +259,79 @@ def append_error(fields: HeaderFields, i: int, magic: int, reach: int, error: in
         timestamp = fields.timestamp[i]
         present |= HAS_TIME
     append_row(fields.offset[i], timestamp, time_type, error, present, out)
+
+
+@kernel
+def parse_wrapper(
+    source: Bytes,
+    pos: int,
+    end: int,
+    stored: int,
+    relative: bool,
+    time: EntryTime,
+    verify: bool,
+    selected: SelectedColumns,
+    out: RecordColumns,
+) -> bool:
+    """Append the messages of a decompressed set, with absolute offsets.
+
+    Returns false if the set has no complete message or the wrapper's offset is impossible.
+    """
+    _, last, whole_end = walk_set(source, pos, end)
+    if whole_end == pos or (relative and stored != 0 and stored < last):
+        return False
+    base = stored - last if relative and stored != 0 else int64(0)
+    while pos < whole_end:
+        offset = base + i64(source, pos, False)
+        start = pos + layout.OVERHEAD
+        pos = start + int64(i32(source, pos + _SIZE, False))
+        parse_message(source, start, pos, offset, time, verify, selected, out)
+    if whole_end != end:
+        append_row(0, layout.NO_TIMESTAMP, NO_CODE, BAD_RECORD, 0, out)
+    return True
+
+
+@kernel
+def parse_message(
+    source: Bytes,
+    start: int,
+    end: int,
+    offset: int,
+    time: EntryTime,
+    verify: bool,
+    selected: SelectedColumns,
+    out: RecordColumns,
+) -> None:
+    """Append the message ``source[start:end]``. If its checksum is wrong, the row still has its fields."""
+    message = read_message(source, start, end)
+    crc_ok = not verify or crc32(source, start + COVERED, end - start - COVERED) == message.crc
+    if message.magic < 0 or message.magic > 1:
+        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, BAD_MAGIC, HAS_OFFSET, out)
+        return
+    if crc_ok and message.attributes & layout.CODEC_MASK != layout.NONE:
+        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, BAD_RECORD, HAS_OFFSET, out)
+        return
+    is_whole = message.end != NOWHERE
+    filtered = selected.pattern.active and crc_ok and is_whole
+    if filtered and not matches_pattern(
+        source, message.key, message.key_size, message.value, message.value_size, selected.pattern
+    ):
+        return
+    present = HAS_OFFSET | HAS_TIME
+    if message.present & messages.HAS_KEY:
+        present |= HAS_KEY
+        if selected.key:
+            copy(out.key, out.used[KEY_BYTES], source, message.key, message.key_size)
+            out.used[KEY_BYTES] += message.key_size
+    if message.present & messages.HAS_VALUE:
+        present |= HAS_VALUE
+        if selected.value:
+            copy(out.value, out.used[VALUE_BYTES], source, message.value, message.value_size)
+            out.used[VALUE_BYTES] += message.value_size
+    error = OK if crc_ok else CRC_MISMATCH
+    if crc_ok and not is_whole:
+        error = BAD_RECORD
+    if message.magic == MAGIC_0:
+        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, error, present, out)
+    else:
+        append_row(offset, time.timestamp if time.type == 1 else message.timestamp, time.type, error, present, out)

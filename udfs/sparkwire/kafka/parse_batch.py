@@ -10,7 +10,6 @@ import numpy as np
 
 from sparkwire.base.error_codes import BAD_RECORD, OK
 from sparkwire.kafka.layout import CONTROL, CONTROL_TYPES, LOG_APPEND_TIME, NO_TIMESTAMP, SMALLEST_HEADER
-from sparkwire.kafka.parse_messages import NO_CODE, append_row
 from sparkwire.kafka.record_columns import (
     COMMON,
     HAS_HEADERS,
@@ -23,10 +22,12 @@ from sparkwire.kafka.record_columns import (
     HEADER_VALUE_BYTES,
     HEADERS,
     KEY_BYTES,
+    NO_CODE,
     RECORDS,
     VALUE_BYTES,
     RecordColumns,
     SelectedColumns,
+    append_row,
 )
 from sparkwire.kafka.search import matches_pattern
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i16, int64, kernel, prefetch

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from sparkwire.core.column import INT32_MAX, Binary, bitmap, bools_of, checked_total, empty, maps, rooms
 from sparkwire.core.repeated_keys import without_repeats
 from sparkwire.json.columns import item_offsets
-from sparkwire.kafka.layout import SMALLEST_RECORD
+from sparkwire.kafka.layout import NO_TIMESTAMP, SMALLEST_RECORD
 from sparkwire.kafka.search import SearchPattern
-from sparkwire.kernels import COPY_SLACK, Ints
+from sparkwire.kernels import COPY_SLACK, Ints, kernel
 
 _PART_ROWS = (
     1 << 14
@@ -67,6 +67,9 @@ ALL_PRESENT = 63
 RECORDS, KEY_BYTES, VALUE_BYTES, HEADERS, HEADER_KEY_BYTES, HEADER_VALUE_BYTES, COMMON = range(7)
 COUNTERS = 7
 
+NO_CODE = -1
+"""stands for no timestamp type and no control type"""
+
 _AHEAD_BYTES = 2 << 20  # extra room for the next keys and values
 _FIRST_BYTES = 1 << 17
 _RECORD_BYTES = 40  # size of a record without its key and value [bytes]
@@ -105,6 +108,26 @@ class RecordColumns(NamedTuple):
     header_valid: npt.NDArray[np.bool_]
     used: Ints
     """number of used items, by counter"""
+
+
+@kernel
+def append_row(offset: int, timestamp: int, time_type: int, error: int, present: int, out: RecordColumns) -> None:
+    """Append a record without sequence and control type, after its key and value."""
+    row = out.used[RECORDS]
+    if present & HAS_TIME and timestamp == NO_TIMESTAMP:
+        present ^= HAS_TIME
+    out.offset[row] = offset
+    out.timestamp[row] = timestamp
+    out.timestamp_type[row] = time_type
+    out.sequence[row] = 0
+    out.control[row] = NO_CODE
+    out.error[row] = error
+    out.present[row] = present
+    out.key_ends[row + 1] = out.used[KEY_BYTES]
+    out.value_ends[row + 1] = out.used[VALUE_BYTES]
+    out.header_ends[row + 1] = out.used[HEADERS]
+    out.used[COMMON] &= present
+    out.used[RECORDS] = row + 1
 
 
 _DTYPES: dict[int, dict[str, npt.DTypeLike]] = {
