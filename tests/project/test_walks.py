@@ -30,7 +30,7 @@ def test_each_step_names_files_that_exist(title: str) -> None:
 
 def test_a_walk_lists_what_its_files_import() -> None:
     others = walks.others_of({"sparkwire/kafka/codecs", "sparkwire/kafka/inflate"})
-    assert {"sparkwire/kafka/compress", "sparkwire/kafka/framings"} <= others  # which `codecs` imports
+    assert {"sparkwire/kafka/framings", "sparkwire/kafka/entry_payloads"} <= others  # which the two import
     assert "sparkwire/kafka/layout" in others  # which they import only through other files
     assert "sparkwire/kafka/files/plan" not in others
     assert "sparkwire/base/printable" not in others

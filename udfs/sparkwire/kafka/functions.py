@@ -16,7 +16,7 @@ from sparkwire.kafka import (
     to_records,
 )
 from sparkwire.kafka.batches import BATCHES, scan_batches
-from sparkwire.kafka.cluster import group_record, internal_json, transaction_record
+from sparkwire.kafka.cluster import coordinator_records, internal_json
 from sparkwire.kafka.cluster.internal_records import record_function
 from sparkwire.kafka.indexes import (
     OFFSET_INDEX_COLUMNS,
@@ -151,8 +151,8 @@ FUNCTIONS: Final = (
     ),
     record_function(
         "kafka_group_record(key BINARY, value BINARY)",
-        group_record.COLUMNS,
-        group_record.scan,
+        coordinator_records.GROUP_COLUMNS,
+        coordinator_records.group_records,
         "A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP. Records of the newer "
         "group protocols are OTHER, with the key's version only. A tombstone (NULL value) has its key's fields.",
         "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
@@ -160,8 +160,8 @@ FUNCTIONS: Final = (
     ),
     record_function(
         "kafka_transaction_record(key BINARY, value BINARY)",
-        transaction_record.COLUMNS,
-        transaction_record.TransactionRecords,
+        coordinator_records.TRANSACTION_COLUMNS,
+        coordinator_records.TransactionRecords,
         "A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its "
         "transaction writes. A tombstone (NULL value) has the field of its key.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",

@@ -24,7 +24,7 @@ from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRO
 from sparkwire.base.wire import Field, Layout
 from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, lists, primitive
-from sparkwire.kafka.fixed_entries import entry_reader, spread
+from sparkwire.kafka.indexes import entry_reader, spread
 from sparkwire.kernels import Bytes, Ints, crc32c, i16, i32, int64, kernel, u32
 
 SNAPSHOT: Final = Layout(
