@@ -5,16 +5,42 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import Registered, SubjectVersion
-from sparkwire.avro.registries.given import GivenSchemas
 from sparkwire.avro.registries.http import HttpSchemas
 from sparkwire.avro.registries.topic import TopicSchemas
 from sparkwire.avro.schema_source import SchemaSource
-from sparkwire.avro.schemas import Schemas
+from sparkwire.avro.schemas import Schemas, schemas_of
 from sparkwire.base.printable import printable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class PassedSchemas(SchemaSource):
+    """The schemas that a caller passes: a folder, a list or a mapping. See ``Registry.of``."""
+
+    def __init__(self, schemas: Any) -> None:
+        passed = schemas_of(schemas)
+        # The keys match the ids in the messages, whether these are Apicurio's contentIds or globalIds.
+        global_ids: dict[Hashable, int] = {
+            f"{GLOBAL_ID}{key}": k for key, k in passed.keys.items() if isinstance(key, int)
+        }
+        self._schemas: Schemas = passed._replace(keys={**passed.keys, **global_ids})
+
+    def __repr__(self) -> str:
+        return f"Registry.of {len(self._schemas.texts)} schemas"
+
+    def ids(self) -> Sequence[Hashable]:
+        return list(self._schemas.keys)
+
+    def schemas(self, ids: Iterable[Hashable]) -> Schemas:
+        """All schemas, regardless of ``ids``."""
+        return self._schemas
+
+    def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
+        keys, texts = self._schemas.keys, self._schemas.texts
+        return {key: Registered(texts[keys[key]], f"schema {key!r}") for key in ids if key in keys}
 
 
 class Registry(SchemaSource):
@@ -57,7 +83,7 @@ class Registry(SchemaSource):
         --------
         >>> Registry.of({42: '{"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}'})
         """
-        return schemas if isinstance(schemas, Registry) else Registry(GivenSchemas(schemas))
+        return schemas if isinstance(schemas, Registry) else Registry(PassedSchemas(schemas))
 
     @staticmethod
     def http(

@@ -33,8 +33,7 @@ from sparkwire.databus.parts import (
     VERSION,
 )
 from sparkwire.databus.scan import Events
-from sparkwire.json.columns import NULL, object_of, string_of_spans
-from sparkwire.json.strings import BASE64_LINES, TEXT
+from sparkwire.json.columns import BASE64_LINES, NULL, TEXT, object_of, string_of_spans
 from sparkwire.kernels import Bools, Ints
 
 PLAIN: Final = "JSON_PLAIN_VALUE"

@@ -13,5 +13,5 @@ Read the modules in this order:
     values      the values of a batch, and their conversion to columns: the entrance for formats
     images      the images of rows: objects with access to their members
     types, readers, conversions, mysql_types, typed_images   typed columns of images
-    strings, escapes, columns   columns as JSON
+    escapes, columns   columns as JSON
 """

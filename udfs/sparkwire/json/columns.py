@@ -7,7 +7,7 @@ and bytes that are not UTF-8 become U+FFFD.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.core.column import Binary, Spans, binary_of, build, checked_total, empty, spans_of
-from sparkwire.json.strings import BASE64, TEXT, measure_strings, write_strings
+from sparkwire.json.escapes import write_java_text
+from sparkwire.kernels import Bytes, Ints, int64, kernel, store_u8
+from sparkwire.kernels.base64 import write_base64, write_base64_lines
 from sparkwire.kernels.gather import join_rows, texts_of
 from sparkwire.kernels.slots import table_of
 
 NULL = "null"
+
+# How bytes are written as a JSON string: as text, as Base64 in Databus's lines, or as Base64 in one line.
+TEXT: Final = 0
+BASE64_LINES: Final = 1
+BASE64: Final = 2
+
+_QUOTE = ord('"')
 
 
 def joined(*parts: pa.Array | str) -> pa.Array:
@@ -71,6 +80,40 @@ def string_of_spans(spans: Spans, spelling: int = TEXT) -> pa.Array:
     sizes = empty(len(spans.sizes), np.int64)
     measure_strings(spelling, *spans, empty(0, np.uint8), sizes)
     return build(sizes, lambda offsets, out: write_strings(spelling, *spans, offsets, out), pa.string())
+
+
+@kernel
+def measure_strings(spelling: int, data: Bytes, starts: Ints, sizes: Ints, untouched: Bytes, measured: Ints) -> None:
+    """Measure each span as a JSON string [bytes]; -1 for a negative size. ``untouched`` is any writable memory."""
+    for row in range(sizes.size):
+        measured[row] = -1
+        if sizes[row] >= 0:
+            measured[row] = _string(spelling, data, starts[row], sizes[row], untouched, int64(0), False)
+
+
+@kernel
+def write_strings(
+    spelling: int, data: Bytes, starts: Ints, sizes: Ints, offsets: npt.NDArray[np.int32], out: Bytes
+) -> None:
+    """Write each span as a JSON string to ``out[offsets[row]:]``."""
+    for row in range(sizes.size):
+        if sizes[row] >= 0:
+            _string(spelling, data, starts[row], sizes[row], out, int64(offsets[row]), True)
+
+
+@kernel
+def _string(spelling: int, data: Bytes, start: int, size: int, out: Bytes, at: int, writing: bool) -> int:
+    if writing:
+        store_u8(out, at, _QUOTE)
+    if spelling == TEXT:
+        at = write_java_text(out, at + 1, data, start, size, writing)
+    elif spelling == BASE64:
+        at = write_base64(out, at + 1, data, start, size, writing)
+    else:
+        at = write_base64_lines(out, at + 1, data, start, size, writing)
+    if writing:
+        store_u8(out, at, _QUOTE)
+    return at + 1
 
 
 def object_of(members: Mapping[str, pa.Array | str], rows: int, end: str = "}") -> pa.Array:
