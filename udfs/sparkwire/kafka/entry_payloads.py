@@ -13,7 +13,8 @@ from sparkwire.kafka.batch_headers import MAGIC_2, HeaderBlock, HeaderFields
 from sparkwire.kafka.codecs import READABLE
 from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import BATCH_SIZE, CODEC_MASK, NONE, OVERHEAD
-from sparkwire.kafka.messages import HAS_VALUE, read_message
+from sparkwire.kafka.messages import read_message
+from sparkwire.kafka.record_columns import HAS_VALUE
 from sparkwire.kernels import Bytes, Ints, kernel
 
 

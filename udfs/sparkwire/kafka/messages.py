@@ -31,7 +31,7 @@ from sparkwire.kafka.layout import (
     OVERHEAD,
     TIMESTAMP_TYPES,
 )
-from sparkwire.kafka.record_columns import binary
+from sparkwire.kafka.record_columns import HAS_KEY, HAS_TIME, HAS_VALUE, binary
 from sparkwire.kernels import COPY_SLACK, Bools, Bytes, Ints, copy, crc32, i8, i32, i64, int64, kernel, prefetch, u32
 
 NOWHERE = -1
@@ -49,10 +49,8 @@ _KEY_0, _KEY_1 = MESSAGE_0["key_size"].end, MESSAGE_1["key_size"].end
 _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
-# Bits of `Message.present`: the fields that are not NULL.
-HAS_CRC, HAS_MAGIC, HAS_ATTRIBUTES, HAS_TIME, HAS_KEY_SIZE, HAS_VALUE_SIZE, HAS_KEY, HAS_VALUE = (
-    1 << bit for bit in range(8)
-)
+# Bits of `Message.present`: the fields that are not NULL, beside HAS_TIME, HAS_KEY and HAS_VALUE.
+HAS_CRC, HAS_MAGIC, HAS_ATTRIBUTES, HAS_KEY_SIZE, HAS_VALUE_SIZE = (1 << bit for bit in range(3, 8))
 EVERYTHING = 255
 
 

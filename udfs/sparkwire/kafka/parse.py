@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sparkwire.base.error_codes import BAD_MAGIC, BAD_RECORD, CRC_MISMATCH, OK
 from sparkwire.core.column import Binary, arrays, part
-from sparkwire.kafka import layout, messages
+from sparkwire.kafka import layout
 from sparkwire.kafka.batch_headers import (
     MAGIC_0,
     MAGIC_1,
@@ -305,33 +305,26 @@ def parse_message(
     """Append the message ``source[start:end]``. If its checksum is wrong, the row still has its fields."""
     message = read_message(source, start, end)
     crc_ok = not verify or crc32(source, start + COVERED, end - start - COVERED) == message.crc
-    if message.magic < 0 or message.magic > 1:
-        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, BAD_MAGIC, HAS_OFFSET, out)
-        return
-    if crc_ok and message.attributes & layout.CODEC_MASK != layout.NONE:
-        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, BAD_RECORD, HAS_OFFSET, out)
-        return
-    is_whole = message.end != NOWHERE
-    filtered = selected.pattern.active and crc_ok and is_whole
-    if filtered and not matches_pattern(
-        source, message.key, message.key_size, message.value, message.value_size, selected.pattern
-    ):
-        return
-    present = HAS_OFFSET | HAS_TIME
-    if message.present & messages.HAS_KEY:
-        present |= HAS_KEY
-        if selected.key:
-            copy(out.key, out.used[KEY_BYTES], source, message.key, message.key_size)
-            out.used[KEY_BYTES] += message.key_size
-    if message.present & messages.HAS_VALUE:
-        present |= HAS_VALUE
-        if selected.value:
-            copy(out.value, out.used[VALUE_BYTES], source, message.value, message.value_size)
-            out.used[VALUE_BYTES] += message.value_size
+    is_message = 0 <= message.magic <= 1
+    is_nested = crc_ok and message.attributes & layout.CODEC_MASK != layout.NONE
     error = OK if crc_ok else CRC_MISMATCH
-    if crc_ok and not is_whole:
+    if not is_message:
+        error = BAD_MAGIC
+    elif is_nested or (crc_ok and message.end == NOWHERE):
         error = BAD_RECORD
-    if message.magic == MAGIC_0:
-        append_row(offset, layout.NO_TIMESTAMP, NO_CODE, error, present, out)
-    else:
-        append_row(offset, time.timestamp if time.type == 1 else message.timestamp, time.type, error, present, out)
+    if error == OK and selected.pattern.active:
+        key_size, value_size = message.key_size, message.value_size
+        if not matches_pattern(source, message.key, key_size, message.value, value_size, selected.pattern):
+            return
+    present, time_type, timestamp = HAS_OFFSET, int64(NO_CODE), int64(layout.NO_TIMESTAMP)
+    if is_message and not is_nested:
+        present |= HAS_TIME | message.present & (HAS_KEY | HAS_VALUE)
+        if message.magic == MAGIC_1:
+            time_type, timestamp = time.type, time.timestamp if time.type == 1 else message.timestamp
+    if selected.key and present & HAS_KEY:
+        copy(out.key, out.used[KEY_BYTES], source, message.key, message.key_size)
+        out.used[KEY_BYTES] += message.key_size
+    if selected.value and present & HAS_VALUE:
+        copy(out.value, out.used[VALUE_BYTES], source, message.value, message.value_size)
+        out.used[VALUE_BYTES] += message.value_size
+    append_row(offset, timestamp, time_type, error, present, out)

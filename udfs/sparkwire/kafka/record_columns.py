@@ -59,8 +59,8 @@ def decode_headers_map(headers: pa.Array) -> pa.Array:
 
 Offsets = npt.NDArray[np.int32]
 
-# Bits of `RecordColumns.present`: which fields of a record are not NULL.
-HAS_OFFSET, HAS_TIME, HAS_SEQUENCE, HAS_KEY, HAS_VALUE, HAS_HEADERS = (1 << bit for bit in range(6))
+# Bits of `RecordColumns.present`: which fields of a record are not NULL. `messages` has the first three, too.
+HAS_TIME, HAS_KEY, HAS_VALUE, HAS_OFFSET, HAS_SEQUENCE, HAS_HEADERS = (1 << bit for bit in range(6))
 ALL_PRESENT = 63
 
 # Counters of `RecordColumns.used`; the last has the bits of the fields that every record has.
