@@ -156,11 +156,11 @@ class BatchHeaders:
         return Nullable((self.attributes.values & layout.CODEC_MASK).astype(np.int8), self.attributes.valid)
 
     @cached_property
-    def known_codec(self) -> npt.NDArray[np.int8]:
-        """The codec, -1 if it is unknown or missing."""
+    def readable_codec(self) -> npt.NDArray[np.int8]:
+        """The codec, -1 if it is missing or has no decoder."""
         of_magic = np.array([*READABLE, 0])[np.where(self.is_message | self.is_batch, self.variant, -1)]
-        known = self.codec.valid & (of_magic >> self.codec.values & 1 == 1)
-        return np.where(known, self.codec.values, np.int8(-1))
+        readable = self.codec.valid & (of_magic >> self.codec.values & 1 == 1)
+        return np.where(readable, self.codec.values, np.int8(-1))
 
     @cached_property
     def is_wrapper(self) -> Bools:

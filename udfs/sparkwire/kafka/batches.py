@@ -102,7 +102,7 @@ def crc_valid(batches: Batches) -> pa.Array:
 
 @BATCHES.column("STRING", doc=f"Codec: {', '.join(READ_NAMES)}; NULL for an unknown one.")
 def compression(batches: Batches) -> pa.Array:
-    return from_codes(batches.known_codec, NAMES)
+    return from_codes(batches.readable_codec, NAMES)
 
 
 @BATCHES.column("STRING")
@@ -166,5 +166,5 @@ def delete_horizon_ms(batches: Batches) -> pa.Array:
 def error(batches: Batches) -> pa.Array:
     """Why the entry cannot be read; NULL for a valid entry."""
     errors = batches.frames.error
-    unknown = (errors == OK) & batches.codec.valid & (batches.known_codec < 0)
+    unknown = (errors == OK) & batches.codec.valid & (batches.readable_codec < 0)
     return from_codes(np.where(unknown, np.int8(UNKNOWN_CODEC), errors), ERRORS)

@@ -191,7 +191,7 @@ def strips(batches: DrawnBatches, columns: PictureColumns) -> dict[str, Strip]:
     return {
         "tier": Strip(TIERS, columns.highest(np.where(batches.column("tier", "") == "local", 1, 2))),
         "codec": Strip(
-            CODECS, columns.highest(np.array([codecs.index(one) if one in codecs else 0 for one in named], np.int64))
+            CODECS, columns.highest(np.array([codecs.index(name) if name in codecs else 0 for name in named], np.int64))
         ),
         "transactions": Strip(TRANSACTIONS, columns.highest(_transactions(batches))),
         "epoch": _epochs(batches, columns),
@@ -267,8 +267,8 @@ def draw(batches: DrawnBatches) -> Picture:
     # Control batches are left out: they have the broker's time, records have their producer's.
     stamps = np.where(batches.column("is_control", False), 0, np.maximum(batches.column("max_timestamp_ms", -1), 0))
     times = columns.highest(stamps.astype(np.int64))
-    known = (times > 0) & (times < _LAST_DATE)
-    time.plot(edges[1:][known], times[known].astype("datetime64[ms]"), ".", color=_GREY, markersize=2)
+    drawn = (times > 0) & (times < _LAST_DATE)
+    time.plot(edges[1:][drawn], times[drawn].astype("datetime64[ms]"), ".", color=_GREY, markersize=2)
     time.set_ylabel("latest\ntimestamp")
     time.yaxis.set_major_formatter(ConciseDateFormatter(time.yaxis.get_major_locator()))
     for axes, (name, strip) in zip(below, strips(batches, columns).items(), strict=True):

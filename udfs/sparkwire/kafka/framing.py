@@ -29,8 +29,8 @@ EVERYTHING = 1 << 62  # more bytes than any column has
 # How framing handles checksums.
 # IGNORED: it computes them only to resume after other corruption. REPORTED: a wrong one is an error.
 # BELIEVED: a wrong one is no error if the entry's size is right; a wrong size would hide the entries after it.
-# THE_END: framing ends at any corruption. GIVEN: another framing has found the entries.
-IGNORED, REPORTED, BELIEVED, THE_END, GIVEN = range(5)
+# THE_END: framing ends at any corruption. FRAMED: another framing has found the entries.
+IGNORED, REPORTED, BELIEVED, THE_END, FRAMED = range(5)
 
 _SIZE_AT = layout.ENTRY["size"].offset
 _ZEROS = 8
@@ -80,11 +80,11 @@ class Framing(NamedTuple):
     data: Bytes
     offsets: Ints
     wrong_crc: int
-    """how framing handles checksums: IGNORED, REPORTED, BELIEVED, THE_END or GIVEN"""
+    """how framing handles checksums: IGNORED, REPORTED, BELIEVED, THE_END or FRAMED"""
     progress: Ints
     sums: EntrySums
-    given: FrameBlock
-    """the entries, one for each row, if ``wrong_crc`` is GIVEN"""
+    framed: FrameBlock
+    """the entries, one for each row, if ``wrong_crc`` is FRAMED"""
 
     @property
     def position(self) -> int:
@@ -116,7 +116,7 @@ def framing_of_row(data: Bytes, wrong_crc: int) -> Framing:
 def framing_of_entries(data: Bytes, frames: FrameBlock) -> tuple[Binary, Framing]:
     """A column that has each of the entries as a row, and its framing."""
     offsets = np.append(frames.begin, frames.stop[-1])
-    framing = Framing(data, offsets, GIVEN, np.array([0, offsets[0], -1, -1], np.int64), entry_sums(0, 0), frames)
+    framing = Framing(data, offsets, FRAMED, np.array([0, offsets[0], -1, -1], np.int64), entry_sums(0, 0), frames)
     return Binary(data, offsets, None), framing
 
 
@@ -248,7 +248,7 @@ def find_entry(
 @kernel
 def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> int:
     """Append the next entries, about ``budget`` bytes, to the ``count`` entries in ``out``. Return the new count."""
-    data, offsets, wrong_crc, progress, sums, given = framing
+    data, offsets, wrong_crc, progress, sums, framed = framing
     row, pos, next_entry, corrupt_row = (
         progress[_ROW],
         progress[POSITION],
@@ -258,13 +258,13 @@ def find_entries(framing: Framing, budget: int, out: FrameBlock, count: int) -> 
     first = pos
     while row < offsets.size - 1 and count < out.begin.size and pos - first < budget:
         end = offsets[row + 1]
-        if wrong_crc == GIVEN:
+        if wrong_crc == FRAMED:
             out.row[count] = row
             out.begin[count] = pos
             out.stop[count] = end
-            out.reach[count] = given.reach[row]
-            out.whole[count] = given.whole[row]
-            out.error[count] = given.error[row]
+            out.reach[count] = framed.reach[row]
+            out.whole[count] = framed.whole[row]
+            out.error[count] = framed.error[row]
             count += 1
             row += 1
             pos = end

@@ -125,9 +125,9 @@ class Inflater:
                 self._row, self._record_bytes = row, 0
                 self._row_bytes = int(source.offsets[row + 1] - source.offsets[row])
             starts.append(self._arena.used)
-            own = islice(blocks, end - begin)
-            sizes.append(self._decompress(source.data, own, count))
-            deque(own, 0)  # skip the remaining blocks after a failure
+            blocks_of_entry = islice(blocks, end - begin)
+            sizes.append(self._decompress(source.data, blocks_of_entry, count))
+            deque(blocks_of_entry, 0)  # skip the remaining blocks after a failure
         done = compressed[: len(sizes)]
         first, size_of = np.array(starts, np.int64), np.array(sizes, np.int64)
         failed = size_of < 0
@@ -167,12 +167,12 @@ def _plan_unknown(data: Bytes, start: int, end: int, codec: int, magic: int, out
     return _NO_PLAN
 
 
-def _or(own: int, plan: Plan, others: Plan, key: str) -> Plan:
-    """A plan that uses ``plan`` for the codec ``own`` and ``others`` for all other codecs."""
+def _or(id: int, plan: Plan, others: Plan, key: str) -> Plan:
+    """A plan that uses ``plan`` for the codec ``id`` and ``others`` for all other codecs."""
 
     @kernel(key=key)
     def planned(data: Any, start: int, end: int, codec: int, magic: int, out: Any, count: int) -> int:
-        if codec == own:
+        if codec == id:
             return plan(data, start, end, codec, magic, out, count)
         return others(data, start, end, codec, magic, out, count)
 

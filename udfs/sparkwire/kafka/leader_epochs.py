@@ -79,15 +79,15 @@ class Epochs:
     """The entries of a column of files."""
 
     def __init__(self, text: pa.Array) -> None:
-        entry_lists = [list(_entries(one or b"")) for one in text.to_pylist()]
+        entry_lists = [list(_entries(file or b"")) for file in text.to_pylist()]
         self._ends = np.cumsum([0, *map(len, entry_lists)]).astype(np.int32)
-        self._found = [entry for entries in entry_lists for entry in entries]
+        self._entries = [entry for entries in entry_lists for entry in entries]
 
     def epoch(self) -> pa.Array:
-        return pa.array([epoch for epoch, _ in self._found], pa.int32())
+        return pa.array([epoch for epoch, _ in self._entries], pa.int32())
 
     def start_offset(self) -> pa.Array:
-        return pa.array([offset for _, offset in self._found], pa.int64())
+        return pa.array([offset for _, offset in self._entries], pa.int64())
 
     def lists(self, entries: pa.Array) -> pa.Array:
         return lists(self._ends, entries)

@@ -156,7 +156,7 @@ class Records:
 
     @RECORDS_TABLE.column("STRING", doc=f"Codec of that batch: {', '.join(READ_NAMES)}; NULL for an unknown one.")
     def compression(self) -> pa.Array:
-        return from_codes(self.spread(self.entries.known_codec), NAMES)
+        return from_codes(self.spread(self.entries.readable_codec), NAMES)
 
     @RECORDS_TABLE.column("BIGINT")
     def producer_id(self) -> pa.Array:

@@ -56,7 +56,7 @@ class Search(NamedTuple):
         """Which records match."""
         matches = pa.repeat(True, len(key))
         if self.keys is not None and self.prefixes:
-            matches = functools.reduce(pc.or_, (pc.starts_with(key, one) for one in self.keys))
+            matches = functools.reduce(pc.or_, (pc.starts_with(key, prefix) for prefix in self.keys))
         elif self.keys is not None:
             matches = pc.is_in(key, pa.array(self.keys, pa.binary()))
         if self.within:

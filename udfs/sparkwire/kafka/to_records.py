@@ -46,9 +46,9 @@ _HEADER_SIZES = np.array([*(OVERHEAD + size for size in MESSAGE_SIZES), BATCH_SI
 def encode_message(key: pa.Array, value: pa.Array, timestamp_ms: pa.Array | None, magic: pa.Array | None) -> pa.Array:
     """One message for each row; a NULL key or value becomes a null key or value."""
     keys, values = spans_of(key), spans_of(value)
-    stamps, given = (_or_null(column, len(key)) for column in (timestamp_ms, magic))
+    stamps, stated = (_or_null(column, len(key)) for column in (timestamp_ms, magic))
     # Without a magic, the message gets magic 1 if it has a timestamp, else magic 0.
-    magics = np.where(_valid(given), _numbers(given, 0), _valid(stamps))
+    magics = np.where(_valid(stated), _numbers(stated, 0), _valid(stamps))
     if ((magics < 0) | (magics > 1)).any():
         raise argument_error("to_kafka_message", "magic 0 or 1", magics[(magics < 0) | (magics > 1)][0])
     sizes = _MESSAGE_SIZES[magics] + np.maximum(keys.sizes, 0) + np.maximum(values.sizes, 0)
@@ -159,12 +159,11 @@ def _records(items: pa.Array, base_offsets: Ints, ends: Ints) -> RecordsToWrite:
 
 def _offsets(offset: pa.Array, base_offsets: Ints, ends: Ints) -> Ints:
     """The offsets of records: their own, or if no record of a row has one, numbered from the row's base offset on."""
-    known = np.concatenate([[0], np.cumsum(_valid(offset))])
-    counts = np.diff(ends)
-    own = np.diff(known[ends])
-    if ((own != 0) & (own != counts)).any():
+    with_offset = np.concatenate([[0], np.cumsum(_valid(offset))])
+    counts, offset_counts = np.diff(ends), np.diff(with_offset[ends])
+    if ((offset_counts != 0) & (offset_counts != counts)).any():
         raise argument_error(_NAME, "an offset in each record or in none", "NULL among them")
-    numbered = own == 0
+    numbered = offset_counts == 0
     offsets = np.where(np.repeat(numbered, counts), _numbered(base_offsets, ends, numbered), _numbers(offset, 0))
     _check_order(offsets, ends)
     return offsets
@@ -224,12 +223,12 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
 
 def _codecs(compression: pa.Array, magics: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     written = codecs.writable()
-    known = pc.index_in(pc.ascii_lower(compression), pa.array(written))
-    unknown = compression.filter(pc.and_(compression.is_valid(), known.is_null()))
+    places = pc.index_in(pc.ascii_lower(compression), pa.array(written))
+    unknown = compression.filter(pc.and_(compression.is_valid(), places.is_null()))
     if len(unknown):
         raise argument_error(_NAME, f"compression {codecs.listed(written)}", repr(plain_value(unknown[0])))
     ids = np.array([codecs.BY_NAME[name].id for name in written], np.int8)
-    numbers: npt.NDArray[np.int8] = ids[np.asarray(known.fill_null(written.index(codecs.BY_ID[NONE].name)))]
+    numbers: npt.NDArray[np.int8] = ids[np.asarray(places.fill_null(written.index(codecs.BY_ID[NONE].name)))]
     for codec in codecs.CODECS:
         other = (numbers == codec.id) & ~np.isin(magics, codec.magics)
         if other.any():
@@ -241,12 +240,12 @@ def _codecs(compression: pa.Array, magics: npt.NDArray[np.int8]) -> npt.NDArray[
 
 
 def _log_append_time(timestamp_type: pa.Array | None, magics: npt.NDArray[np.int8]) -> npt.NDArray[np.bool_]:
-    given = _or_null(timestamp_type, len(magics)).cast(pa.string())
-    known = pc.index_in(given, pa.array(TIMESTAMP_TYPES))
-    unknown = given.filter(pc.and_(given.is_valid(), known.is_null()))
+    types = _or_null(timestamp_type, len(magics)).cast(pa.string())
+    codes = pc.index_in(types, pa.array(TIMESTAMP_TYPES))
+    unknown = types.filter(pc.and_(types.is_valid(), codes.is_null()))
     if len(unknown):
         raise argument_error(_NAME, f"timestamp_type {' or '.join(TIMESTAMP_TYPES)}", repr(plain_value(unknown[0])))
-    appended: npt.NDArray[np.bool_] = np.asarray(known.fill_null(0)) == 1
+    appended: npt.NDArray[np.bool_] = np.asarray(codes.fill_null(0)) == 1
     if (appended & (magics == 0)).any():
         raise argument_error(_NAME, f"timestamp_type {TIMESTAMP_TYPES[1]} with magic 1 and 2 only", "magic 0")
     return appended

@@ -117,7 +117,7 @@ class TransactionRecords(InternalRecords):
 
     def _states(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The numbers of states, whether each exists, and whether it exists and is invalid."""
-        states = self.kept(_STATE)
+        states = self.values(_STATE)
         present = np.array([state is not None for state in states], np.bool_)
         numbers = np.array([state or 0 for state in states], np.int64)
         return numbers, present, present & ((numbers < 0) | (numbers >= len(STATES)))

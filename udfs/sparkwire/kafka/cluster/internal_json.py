@@ -126,18 +126,18 @@ def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> p
     """STRUCT of type, version, key, value and error; NULL without a topic, or if nothing identifies a message."""
     encoded = pc.dictionary_encode(topic)
     names = (name.decode("utf-8", "replace") for name in encoded.dictionary.cast(pa.binary()).to_pylist())
-    known = [mirror_records.kind_of(name) for name in names]
-    kinds = np.array([*known, -1], np.int64)[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
+    kinds_of_names = np.array([*map(mirror_records.kind_of, names), -1], np.int64)
+    kinds = kinds_of_names[np.asarray(encoded.indices.fill_null(len(kinds_of_names) - 1), np.int64)]
     mirrors = np.flatnonzero(kinds >= 0)
     if not len(mirrors):
         return _decode(topic, key, value)
     others = np.flatnonzero(kinds < 0)
-    own_rows = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
+    rows_of_others = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
     columns = (column.take(primitive(mirrors)).to_pylist() for column in (key, value))
     rows = [mirror_records.read(kind, *record) for kind, *record in zip(kinds[mirrors].tolist(), *columns, strict=True)]
     places = np.empty(len(kinds), np.int64)
     places[np.concatenate([others, mirrors])] = np.arange(len(kinds))
-    return pa.concat_arrays([own_rows, pa.array(rows, own_rows.type)]).take(primitive(places))
+    return pa.concat_arrays([rows_of_others, pa.array(rows, rows_of_others.type)]).take(primitive(places))
 
 
 def _decode(topic: pa.Array, key: pa.Array, value: pa.Array) -> pa.Array:
@@ -226,10 +226,10 @@ def _codes(
     named: npt.NDArray[np.bool_],
 ) -> Ints:
     """The name of each message, -1 for none. A tombstone has the name of the message's newest version."""
-    known = (readable | named) & (numbers >= 0) & (numbers < codes.shape[1])
+    defined = (readable | named) & (numbers >= 0) & (numbers < codes.shape[1])
     newest = codes.shape[2] - 1
     of_version = np.where(readable & (versions >= 0) & (versions <= newest), versions, newest)
-    return np.where(known, codes[np.where(known, parts, 0), np.where(known, numbers, 0), of_version], -1)
+    return np.where(defined, codes[np.where(defined, parts, 0), np.where(defined, numbers, 0), of_version], -1)
 
 
 def _with_members(column: pa.Array, groups: npt.NDArray[np.bool_]) -> pa.Array:

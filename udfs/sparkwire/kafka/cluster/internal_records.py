@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sparkwire.core.builders import Column, columns_of, struct_type
 from sparkwire.core.column import Spans, empty, from_codes, lists, masked, primitive, spans_of, struct
 from sparkwire.core.function import Function
 from sparkwire.kafka.cluster.definitions import Message, messages
-from sparkwire.kafka.cluster.message_reader import Cursor, Kept, MessageVersion
+from sparkwire.kafka.cluster.message_reader import Cursor, MessageVersion, Selection
 from sparkwire.kafka.record_columns import text
 from sparkwire.kernels import Bytes, Ints, i16, kernel
 
@@ -42,15 +43,15 @@ class ReadMessages(NamedTuple):
 
     trees: list[Any]
     """messages as JSON values; None if there is no message or it has an error"""
-    kept: list[Kept]
+    selections: list[Selection]
     errors: npt.NDArray[np.int8]
 
 
-_NOTHING: Final = Kept({}, [])
+_NOTHING: Final = Selection({}, [])
 
 
 class MessageReader:
-    """Reads messages by their definitions; keeps the fields named by ``paths``, and the items of ``emitted``."""
+    """Reads messages by their definitions; selects the fields named by ``paths``, and the items of ``emitted``."""
 
     def __init__(
         self,
@@ -77,8 +78,8 @@ class MessageReader:
     def which(self, part: Any, number: Any, version: Any) -> Ints:
         """The index of each message's version, -1 if it is not defined."""
         _, numbers, versions = self.first.shape
-        known = (number >= 0) & (number < numbers) & (version >= 0) & (version < versions) & (part >= 0)
-        return np.where(known, self.first[part, np.where(known, number, 0), np.where(known, version, 0)], -1)
+        possible = (number >= 0) & (number < numbers) & (version >= 0) & (version < versions) & (part >= 0)
+        return np.where(possible, self.first[part, np.where(possible, number, 0), np.where(possible, version, 0)], -1)
 
     def read(self, data: Bytes, starts: Ints, ends: Ints, which: Ints) -> ReadMessages:
         """Read the messages ``data[start:end]`` by their versions. A message whose version is -1 has neither values nor an
@@ -89,7 +90,7 @@ class MessageReader:
         for row in np.flatnonzero(which >= 0).tolist():
             cursor = Cursor(view, int(starts[row]), int(ends[row]))
             messages.trees[row], messages.errors[row] = self._versions[which[row]].read(cursor)
-            messages.kept[row] = cursor.kept
+            messages.selections[row] = cursor.selection
         return messages
 
 
@@ -106,9 +107,9 @@ class Side(NamedTuple):
     reader: MessageReader
     messages: ReadMessages
 
-    def kept(self, path: str) -> list[Any]:
+    def values(self, path: str) -> list[Any]:
         """The value of a field in each message, None if it is missing."""
-        return [kept.values.get(path) for kept in self.messages.kept]
+        return [selection.values.get(path) for selection in self.messages.selections]
 
     @classmethod
     def of(
@@ -145,28 +146,29 @@ class InternalRecords:
         self._versions = np.where(has_value, versions, numbers).astype(np.int16)
         self._has_version = has_value | (~read & named)
 
-    def kept(self, path: str) -> list[Any]:
+    def values(self, path: str) -> list[Any]:
         """The value of a field of the key or the value in each record, None if it is missing."""
-        return (self._key if path in self._key.reader.paths else self._value).kept(path)
+        return (self._key if path in self._key.reader.paths else self._value).values(path)
 
     def number(self, path: str, type: pa.DataType) -> pa.Array:
         """A number field, as stored."""
-        return pa.array(self.kept(path), type)
+        return pa.array(self.values(path), type)
 
     def time(self, path: str) -> pa.Array:
         """A time field [ms since epoch]; -1 becomes NULL."""
-        return pa.array([None if time == _NO_TIME else time for time in self.kept(path)], pa.int64())
+        return pa.array([None if time == _NO_TIME else time for time in self.values(path)], pa.int64())
 
     def text(self, path: str) -> pa.Array:
-        return text(pa.array(self.kept(path), pa.binary()))
+        return text(pa.array(self.values(path), pa.binary()))
 
     def items(self, path: str, text_name: str, number_name: str) -> pa.Array:
         """ARRAY<STRUCT> of the items of each value: a number of an array, with the text of the structure around it."""
-        items = [item for kept in self._value.messages.kept for item in kept.items]
-        ends = np.cumsum([0, *(len(kept.items) for kept in self._value.messages.kept)]).astype(np.int32)
+        items_of_values = [selection.items for selection in self._value.messages.selections]
+        items = list(chain.from_iterable(items_of_values))
+        ends = np.cumsum([0, *map(len, items_of_values)]).astype(np.int32)
         texts = text(pa.array([item for item, _ in items], pa.binary()))
         rows = struct({text_name: texts, number_name: pa.array([number for _, number in items], pa.int32())})
-        return lists(ends, rows, np.array([count is not None for count in self.kept(path)], np.bool_))
+        return lists(ends, rows, np.array([count is not None for count in self.values(path)], np.bool_))
 
     def version(self) -> pa.Array:
         """Version of the value, or of the key if the value is not read; NULL for a tombstone."""

@@ -29,8 +29,8 @@ class MessageError(Exception):
         self.error = error
 
 
-class Kept(NamedTuple):
-    """The selected parts of a message."""
+class Selection(NamedTuple):
+    """The selected fields of a message."""
 
     values: dict[str, Any]
     """values by path (``transactionPartitions.topic``): numbers, the bytes of texts, the number of an array's items"""
@@ -41,11 +41,11 @@ class Kept(NamedTuple):
 class Cursor:
     """The position of the reader in a message."""
 
-    __slots__ = ("copied", "data", "end", "kept", "pos")
+    __slots__ = ("copied", "data", "end", "pos", "selection")
 
     def __init__(self, data: memoryview, pos: int, end: int) -> None:
         self.data, self.pos, self.end = data, pos, end
-        self.kept = Kept({}, [])
+        self.selection = Selection({}, [])
         self.copied = 0
 
     def take(self, size: int) -> int:
@@ -84,7 +84,7 @@ class MessageVersion:
     Parameters
     ----------
     paths
-        the fields to keep
+        the fields to select
     emitted
         the paths of a text and of an array of numbers, each of which becomes an item
     """
@@ -127,15 +127,15 @@ class MessageVersion:
         if not field.is_array:
             return self._value(field, path, nullable)
         item, least, width = self._value(field, path, False), -1 if nullable else 0, self._width(_INT32)
-        kept, emitted = path in self._paths, self._emitted
+        is_selected, emitted = path in self._paths, self._emitted
         emits = emitted is not None and path == emitted[1]
 
         def read(cursor: Cursor) -> list[Any] | None:
             count = cursor.size(least, width)
             if count < 0:
                 return None
-            if kept:
-                cursor.kept.values[path] = count
+            if is_selected:
+                cursor.selection.values[path] = count
             structures = []
             for _ in range(count):
                 structures.append(item(cursor))
@@ -149,26 +149,26 @@ class MessageVersion:
         return None if self._flexible else width
 
     def _value(self, field: DefinedField, path: str, nullable: bool) -> Read:
+        selected = path if path in self._paths else ""
         if field.type in ("string", "bytes"):
-            least, kept = -1 if nullable else 0, path in self._paths
-            is_text = field.type == "string"
-            return _sized(self._width(_INT16 if is_text else _INT32), least, path if kept else "", is_text)
+            least, is_text = -1 if nullable else 0, field.type == "string"
+            return _sized(self._width(_INT16 if is_text else _INT32), least, selected, is_text)
         if field.type == "uuid":
             return _uuid
         if field.type in _FORMATS:
-            return _fixed(field.type, path if path in self._paths else "")
+            return _fixed(field.type, selected)
         return self._structure(field.fields, f"{path}.", nullable)
 
 
 def _fixed(type: str, path: str) -> Read:
-    """A reader of a number, which keeps the number if it has a path."""
+    """A reader of a number, which selects the number if it has a path."""
     form = struct.Struct(">" + _FORMATS[type])
     size, unpack = form.size, form.unpack_from
 
     def read(cursor: Cursor) -> Any:
         value = unpack(cursor.data, cursor.take(size))[0]
         if path:
-            cursor.kept.values[path] = value
+            cursor.selection.values[path] = value
         return value
 
     if type == "bool":
@@ -190,14 +190,14 @@ def _uuid(cursor: Cursor) -> str:
 
 
 def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) -> Read:
-    """A reader of text or bytes, which keeps them if they have a path."""
+    """A reader of text or bytes, which selects them if they have a path."""
 
     def read(cursor: Cursor) -> str | None:
         size = cursor.size(least, width)
         pos = cursor.take(max(size, 0))
         content = None if size < 0 else bytes(cursor.data[pos : pos + size])
         if path:
-            cursor.kept.values[path] = content
+            cursor.selection.values[path] = content
         if content is None:
             return None
         return content.decode("utf-8", "replace") if is_text else base64.b64encode(content).decode()
@@ -223,8 +223,8 @@ def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], values: d
 
 def _emit(cursor: Cursor, emitted: tuple[str, str] | None, number: int) -> None:
     """Add an item with the last text and number."""
-    text = cursor.kept.values.get(emitted[0]) if emitted else None
+    text = cursor.selection.values.get(emitted[0]) if emitted else None
     cursor.copied += len(text or b"")
     if cursor.copied > MOST_COPIED:
         raise MessageError(TOO_LARGE)
-    cursor.kept.items.append((text, number))
+    cursor.selection.items.append((text, number))
