@@ -62,10 +62,8 @@ def locate(data: Bytes, entries: HeaderBlock, selected: OffsetRange, out: EntryP
         if frames.error[i] == OK:
             if _is_outside(fields, i, entries.variant[i] == MAGIC_2, selected):
                 out.skipped[i] = True
-            elif entries.variant[i] == MAGIC_2:
-                frames.error[i] = _locate_batch(frames, fields, i, out)
             else:
-                frames.error[i] = _locate_message(data, frames, fields, i, entries.variant[i], out)
+                frames.error[i] = _locate_payload(data, frames, fields, i, entries.variant[i], out)
             compressed |= out.codec[i] != NONE
     return compressed
 
@@ -80,32 +78,23 @@ def _is_outside(fields: HeaderFields, i: int, is_batch: bool, selected: OffsetRa
 
 
 @kernel
-def _locate_batch(frames: FrameBlock, fields: HeaderFields, i: int, out: EntryPayloads) -> int:
-    codec = fields.attributes[i] & CODEC_MASK
-    if not READABLE[MAGIC_2] >> codec & 1:
-        return UNKNOWN_CODEC
-    if fields.record_count[i] < 0:
-        return BAD_RECORD
-    if fields.record_count[i] > 0:
-        out.first[i] = frames.begin[i] + BATCH_SIZE
-        out.codec[i] = codec
-    return OK
-
-
-@kernel
-def _locate_message(
+def _locate_payload(
     data: Bytes, frames: FrameBlock, fields: HeaderFields, i: int, magic: int, out: EntryPayloads
 ) -> int:
+    """Note the payload of an entry: the records of a batch, a plain message, or a wrapper's value. Return the error."""
     codec = fields.attributes[i] & CODEC_MASK
-    out.first[i] = frames.begin[i] + OVERHEAD
-    if codec == NONE:
-        return OK
     if not READABLE[magic] >> codec & 1:
         return UNKNOWN_CODEC
-    message = read_message(data, out.first[i], frames.stop[i])
-    if not message.present & HAS_VALUE:
-        return BAD_RECORD
-    out.first[i] = message.value
-    out.last[i] = message.end
+    if magic == MAGIC_2:
+        if fields.record_count[i] <= 0:
+            return OK if fields.record_count[i] == 0 else BAD_RECORD
+        out.first[i] = frames.begin[i] + BATCH_SIZE
+    else:
+        out.first[i] = frames.begin[i] + OVERHEAD
+        if codec != NONE:
+            message = read_message(data, out.first[i], frames.stop[i])
+            if not message.present & HAS_VALUE:
+                return BAD_RECORD
+            out.first[i], out.last[i] = message.value, message.end
     out.codec[i] = codec
     return OK
