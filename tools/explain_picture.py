@@ -7,7 +7,7 @@ from typing import Final
 
 from sparkwire.catalogue import SAMPLES
 from sparkwire.catalogue.explanation import colour_of, explain, rows_of_hex, shortened
-from sparkwire.core.lines import Explained
+from sparkwire.core.explain import Explained
 
 _HEX: Final = {"36": "#39c5cf", "33": "#d29922", "32": "#3fb950", "35": "#bc8cff", "34": "#58a6ff", "31": "#ff7b72"}
 _LINE, _CHARACTER, _MARGIN = 17, 7.25, 18  # [px]

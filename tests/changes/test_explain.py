@@ -7,7 +7,7 @@ import json
 import pytest
 
 import sparkwire
-from sparkwire.core.lines import Line
+from sparkwire.core.explain import Line
 from tests.support import cdc_golden as golden
 from tests.support.system_messages import canal, envelope, goldengate, maxwell
 
@@ -85,6 +85,19 @@ def test_spaces_and_empty_objects_keep_their_bytes() -> None:
     assert [line.field for line in lines_of(data, "Maxwell")] == [
         "message", "type", "data", "database", "table", "message",
     ]  # fmt: skip
+
+
+def test_an_empty_object_whose_members_would_have_roles() -> None:
+    message = {
+        "schema": {},
+        "payload": {"op": "MHEARTBEAT", "timestamp": {"eventTime": 1605340013000}},
+        "version": "0.0.1",
+    }
+    lines = lines_of(json.dumps(message).encode(), "DataHub")
+    assert [(line.data, line.note) for line in lines if line.field == "schema"] == [
+        (b'"schema": {', "an object"),
+        (b"}, ", "the end"),
+    ]
 
 
 def test_a_schema_registrys_header() -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import Row
 
 import sparkwire
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
-from sparkwire.core.lines import DECOMPRESSED
+from sparkwire.core.explain import DECOMPRESSED
 from tests.avro.test_wire_formats import golden as golden_messages
 from tests.support import kafka_cases
 from tests.support.databus_damage import golden_rows

@@ -8,9 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
+from sparkwire.core import explain
 from tests.support.arrow import ask
 from tests.support.databus_damage import damaged_rows, golden_rows, mutants
 
@@ -107,6 +109,36 @@ def test_no_verdict_on_a_checksum_whose_bytes_are_not_there() -> None:
     event = bytearray(SAMPLES["event"][:57])
     event[length["position"] : length["position"] + length["size"]] = bytes(length["size"])
     assert not {"right", "wrong"} & set(re.findall(r"\w+", note(bytes(event), "value_crc")))
+
+
+def test_a_negative_length_takes_no_bytes() -> None:
+    """The event is as long as its parts; no part reaches back to before its begin."""
+    [rows] = ask("dbus_explain", [SAMPLES["event"]])
+    [length] = [row for row in rows if row["field"] == "length"]
+    event = bytearray(SAMPLES["event"])
+    event[length["position"] : length["position"] + length["size"]] = b"\xff" * 4
+    [rows] = ask("dbus_explain", [bytes(event)])
+    assert "value" not in [row["field"] for row in rows]
+    assert (rows[-1]["field"], rows[-1]["size"]) == ("rest", len(b"hello"))
+
+
+def test_a_flipped_bit_in_a_stream_has_its_position_in_the_stream() -> None:
+    event, at = SAMPLES["event"], 2 * len(SAMPLES["event"]) + 18
+    stream = bytearray(3 * event)
+    stream[at] ^= 0x20
+    (part,) = sparkwire.explain(bytes(stream)).parts
+    [crc, flipped] = [line for line in part.lines if "flipped" in (line.note or "")]
+    assert f"bit 5 of byte {at}, in {flipped.field}" in (crc.note or "")
+    assert (crc.field, flipped.field) == ("event[2].header_crc", "event[2].sequence")
+    assert flipped.position <= at < flipped.position + flipped.size
+    assert f"byte {at} was {event[18]:#04x}" in (flipped.note or "")
+
+
+def test_a_long_stream_ends_with_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explain, "MOST_LINES", 40)
+    (part,) = sparkwire.explain(SAMPLES["event"] * 9).parts
+    assert (part.lines[-1].field, part.lines[-1].note) == ("rest", "not explained: there are too many lines")
+    assert b"".join(line.data for line in part.lines) == SAMPLES["event"] * 9
 
 
 def test_little_endian_is_read_in_its_order() -> None:

@@ -14,8 +14,7 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.catalogue import SAMPLES
-from sparkwire.core.lines import DECOMPRESSED
-from sparkwire.core.walk import MOST_LINES
+from sparkwire.core.explain import DECOMPRESSED, MOST_LINES
 from sparkwire.kafka import explain
 from sparkwire.kafka.explain import MOST_INFLATED
 from tests.kafka.test_oracle import mutated, resealed

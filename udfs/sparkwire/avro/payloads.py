@@ -27,6 +27,8 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.functions import FORMAT
 from sparkwire.base.error_codes import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
+from sparkwire.base.grammar import PresentIf, Sized, Struct
+from sparkwire.base.wire import Field
 from sparkwire.core.column import INT32_MAX, from_codes, gather, spans_of
 
 _FUNCTIONS: Final = FORMAT.by_name
@@ -42,6 +44,34 @@ GLOBAL_ID: Final = "globalId "
 GLUE_ZLIB: Final = 5
 MAX_PAYLOAD: Final = 256 << 20
 """the largest decompressed payload [bytes], the same as the default for one Kafka batch"""
+
+_DATA: Final = Sized("payload", doc="as the schema of that name says: see avro_json and avro.rows", opaque=True)
+CONFLUENT: Final = Struct(
+    "Confluent's wire format header",
+    Field("magic", "u8", "Confluent's wire format"),
+    Field("schema_id", "i32", "the number of the schema in a registry"),
+    _DATA,
+)
+APICURIO: Final = Struct(
+    "Apicurio's wire format header",
+    Field("magic", "u8", "Apicurio's wire format"),
+    Field("schema_id", "i64", "the number of the schema in a registry"),
+    _DATA,
+)
+GLUE: Final = Struct(
+    "AWS Glue's header",
+    Field("version", "u8", "AWS Glue's wire format"),
+    Field("compression", "u8", f"0 for none, {GLUE_ZLIB} for zlib"),
+    Field("schema_version_id", "bytes16", "the UUID of the schema in AWS Glue's registry"),
+    PresentIf("compression", 0xFF, {GLUE_ZLIB: [Sized("payload", holds=_DATA)]}, [_DATA]),
+)
+SINGLE_OBJECT: Final = Struct(
+    "Avro's single-object header",
+    Field("marker", "u8", "Avro's single-object encoding"),
+    Field("version", "u8", "of that encoding"),
+    Field("fingerprint", "bytes8", "CRC-64-AVRO of the schema's canonical form, little-endian"),
+    _DATA,
+)
 
 
 class Payloads(NamedTuple):

@@ -5,7 +5,7 @@ A `Struct` is a table of parts in the order of the bytes: the fields of a layout
     HEADER = Struct("header", Sized("key", Varint("key_size")), Sized("value", Varint("value_size")))
     RECORD = Struct("record", Varint("length"), Repeated(HEADER, Varint("header_count")), ends="length", counts_rest=True)
 
-The table drives the explanation of the format (`core.walk`), its page, the sizes that writers need (`size_of`), and the slow
+The table drives the explanation of the format (`core.explain`), its page, the sizes that writers need (`size_of`), and the slow
 reader of the tests. Kernels are written by hand.
 """
 

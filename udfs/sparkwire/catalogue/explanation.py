@@ -11,17 +11,18 @@ from __future__ import annotations
 import html
 import os
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.avro import explain as avro
 from sparkwire.avro.payloads import ids_as_text
+from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.changes import explain as changes
-from sparkwire.core.lines import Explained, Line
+from sparkwire.core.explain import LONGEST_TEXT, Explained, Line, Scope, Walker
 from sparkwire.databus import explain as databus
 from sparkwire.kafka import explain as kafka
 
@@ -64,9 +65,9 @@ def explain(value: Any) -> Explanation:
     >>> sparkwire.explain(spark.table("events").where("error IS NOT NULL").first())
     """
     if isinstance(value, bytes | bytearray | memoryview):
-        return Explanation([_part("", bytes(value))])
+        return Explanation([_likeliest("", bytes(value))])
     columns: Mapping[str, Any] = value.asDict() if hasattr(value, "asDict") else {}
-    parts = [_part(name, bytes(cell)) for name, cell in columns.items() if isinstance(cell, bytes | bytearray)]
+    parts = [_likeliest(name, bytes(cell)) for name, cell in columns.items() if isinstance(cell, bytes | bytearray)]
     if not parts:
         raise TypeError(
             f"explain takes bytes, or a Row with a BINARY column that is not NULL, got {type(value).__name__}"
@@ -74,10 +75,7 @@ def explain(value: Any) -> Explanation:
     return Explanation(parts)
 
 
-# -- which format
-
-
-def _part(column: str, data: bytes) -> Explained:
+def _likeliest(column: str, data: bytes) -> Explained:
     """The explanation in the format with the best evidence; of several with the same rank, the first one."""
     return max(_explanations(data), key=lambda explained: explained.confidence[0])._replace(column=column)
 
@@ -89,30 +87,49 @@ def _explanations(data: bytes) -> Iterator[Explained]:
         yield message
     yield from (databus.explain_stream(data), *kafka.explanations(data))
     rows = pa.array([data], pa.binary())
-    for name, table in avro.TABLES.items():
-        format = WIRE_FORMATS[name]
-        if format.fits(rows):
+    for format in WIRE_FORMATS.values():
+        if format.header is not None and format.fits(rows):
             [id] = ids_as_text(format.payloads(rows).ids).to_pylist()
-            yield Explained(f"a message with {table.title}, schema {id}", avro.explain(table, data))
+            walker = _HeaderWalker(data)
+            walker.walk(format.header)
+            yield Explained(f"a message with {format.header.title}, schema {id}", walker.lines)
 
 
-# -- for a terminal
+class _HeaderWalker(Walker):
+    """Explains a wire format header. The payload is one line, because only a schema can explain it."""
+
+    def opened(self, scope: Scope, content: bytes) -> tuple[bytes, str]:
+        try:
+            return zlib.decompressobj().decompress(content, LONGEST_TEXT), "compressed with zlib"
+        except zlib.error as error:
+            return b"", f"{ERRORS[BAD_FIELD]}: not what zlib compresses: {error}"
+
+
+# -- for a terminal and a notebook
 
 
 def _heading(part: Explained) -> str:
     return printable(f"{part.column + ': ' if part.column else ''}{part.format} ({part.confidence[1]})")
 
 
+def _texts(line: Line) -> tuple[str, str, str]:
+    """Field, value and note."""
+    return printable(line.field), shortened(line.value), printable(line.note or "")
+
+
 def _dump(part: Explained, coloured: bool) -> Iterator[str]:
-    yield _paint(_heading(part), _BOLD, coloured)
+    def paint(text: str, colour: str) -> str:
+        return f"\x1b[{colour}m{text}\x1b[0m" if coloured and text else text
+
+    yield paint(_heading(part), _BOLD)
     width = max((len(printable(line.field)) for line in part.lines), default=0)
     for number, line in enumerate(part.lines):
-        colour = colour_of(number, line)
-        says = "  ".join(filter(None, (shortened(line.value), _paint(printable(line.note or ""), _DIM, coloured))))
+        field, value, note = _texts(line)
+        says = f"{field:{width}}  " + "  ".join(filter(None, (value, paint(note, _DIM))))
         for row, digits in enumerate(rows_of_hex(line)):
-            place = f"{line.position + row * _ACROSS:8}  "
-            text = f"{printable(line.field):{width}}  {says}" if row == 0 else ""
-            yield f"{_paint(place, _DIM, coloured)}{_paint(f'{digits:{3 * _ACROSS}}', colour, coloured)} {text}".rstrip()
+            position = paint(f"{line.position + row * _ACROSS:8}  ", _DIM)
+            bytes_in_hex = paint(f"{digits:{3 * _ACROSS}}", colour_of(number, line))
+            yield f"{position}{bytes_in_hex} {says if row == 0 else ''}".rstrip()
 
 
 def colour_of(number: int, line: Line) -> str:
@@ -133,24 +150,11 @@ def shortened(value: str | None, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _paint(text: str, colour: str, coloured: bool) -> str:
-    return f"\x1b[{colour}m{text}\x1b[0m" if coloured and text else text
-
-
-# -- for a notebook
-
-
 def _table(part: Explained) -> Iterator[str]:
     yield f"<p><b>{html.escape(_heading(part))}</b></p><table>"
     yield "".join(["<tr>", *(f"<th>{name}</th>" for name in ("position", "hex", "field", "value", "note")), "</tr>"])
     for line in part.lines:
-        row = (
-            str(line.position),
-            "\n".join(rows_of_hex(line)),
-            printable(line.field),
-            shortened(line.value),
-            printable(line.note or ""),
-        )
+        cells = (str(line.position), "\n".join(rows_of_hex(line)), *_texts(line))
         style = "text-align:left;vertical-align:top;white-space:pre-wrap" + ";color:#900" * bool(line.code)
-        yield "".join(["<tr>", *(f"<td style='{style}'>{html.escape(text)}</td>" for text in row), "</tr>"])
+        yield "".join(["<tr>", *(f"<td style='{style}'>{html.escape(text)}</td>" for text in cells), "</tr>"])
     yield "</table>"

@@ -13,6 +13,7 @@ from sparkwire.avro import payloads
 from sparkwire.avro.functions import schema_ids
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
+from sparkwire.base.grammar import Struct
 from sparkwire.base.printable import printable
 from sparkwire.databus.event_payloads import of_events, result_of
 
@@ -31,6 +32,8 @@ class WireFormat(NamedTuple):
     """whether all values of a column without NULLs certainly have this format"""
     with_headers: Callable[[pa.Array, pa.Array, str], Payloads] | None = None
     """Reads messages, headers, and the word ``key`` or ``value``. None if record headers cannot name the schema."""
+    header: Struct | None = None
+    """the table of the header, if a value itself identifies the format, followed by the payload"""
     named_by_text: Callable[[Schemas], Schemas] | None = None
     """Adds the fingerprints by which messages name schemas. None if a registry assigns the ids."""
     bytes_without_size: bool = False
@@ -72,6 +75,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         "messages with Confluent's wire format header",
         payloads.of_confluent,
         _have_prefix,
+        header=payloads.CONFLUENT,
         bytes_without_size=True,
     ),
     "confluent_header": WireFormat(
@@ -86,6 +90,7 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         payloads.of_apicurio,
         _have_wide_prefix,
         payloads.with_headers("apicurio", payloads.of_apicurio),
+        payloads.APICURIO,
     ),
     "apicurio_content_id": WireFormat(
         "messages with Apicurio's wire format header and content ids",
@@ -99,11 +104,17 @@ WIRE_FORMATS: Final[Mapping[str, WireFormat]] = {
         _have_wide_prefix,
         payloads.with_headers("apicurio_global_id", payloads.of_apicurio_global_ids),
     ),
-    "glue": WireFormat("messages with AWS Glue's header", payloads.of_glue, _have_all(payloads.of_glue)),
+    "glue": WireFormat(
+        "messages with AWS Glue's header",
+        payloads.of_glue,
+        _have_all(payloads.of_glue),
+        header=payloads.GLUE,
+    ),
     "single_object": WireFormat(
         "Avro's single objects",
         payloads.of_single_objects,
         _have_all(payloads.of_single_objects),
+        header=payloads.SINGLE_OBJECT,
         named_by_text=with_fingerprints,
     ),
     "databus": WireFormat(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
+from sparkwire.base.grammar import Struct
+from sparkwire.base.wire import Field
 from sparkwire.changes import foreign
 from sparkwire.changes.systems import Fields, System
-from sparkwire.core.column import binary_of
-from sparkwire.core.lines import Explained, Line, time_of
+from sparkwire.core.explain import Explained, Walker, time_of
 from sparkwire.json import values
 from sparkwire.json.grammar import NULL, OBJECT
 from sparkwire.json.values import Values
@@ -34,81 +34,68 @@ _ROLES: Final = {
 """what the roles of a declaration mean; other roles need no note"""
 _LIKELY: Final = 2
 """the rank of the evidence, as in `Explained.confidence`"""
-_HEADER: Final = (("magic", 1), ("schema_id", 4))
-"""the header of a schema registry before the JSON [bytes]"""
+_HEADER: Final = Struct("header", Field("magic", "u8"), Field("schema_id", "u32"))
+"""of a schema registry, before the JSON"""
 
 
 def explain(data: bytes) -> Explained | None:
     """The lines of a message. None if it is not a valid message of a supported system."""
-    column = pa.array([data], pa.binary())
-    [known] = foreign.kinds_of(column)
-    if known is None or not known.system.name:
+    [kind] = foreign.kinds_of(pa.array([data], pa.binary()))
+    if kind is None or not kind.system.name:
         return None
-    title = known.system.title
+    walker, title = _MessageWalker(data, kind.system), kind.system.title
+    walker.message()
     evidence = (_LIKELY, f"likely: it has the members of a message of {title}")
-    return Explained(f"a message of {title}", list(_lines(data, column, known.system)), evidence=evidence)
+    return Explained(f"a message of {title}", walker.lines, evidence=evidence)
 
 
-def _lines(data: bytes, column: pa.Array, system: System) -> Iterator[Line]:
-    source = binary_of(column)
-    begins, ends = values.bounds(source)
-    root = values.roots(source.data, begins, ends, np.ones(1, np.bool_))
-    begin = int(begins[0]) - int(source.offsets[0])
-    if begin:
-        at = 0
-        for name, size in _HEADER:
-            yield Line(at, data[at : at + size], name, str(int.from_bytes(data[at : at + size], "big")), [])
-            at += size
-    yield from _Message(data, system).object(root, "", begin, len(data))
-
-
-class _Message:
-    """The lines of a message; each byte is in one of them."""
+class _MessageWalker(Walker):
+    """Explains a message. JSON has no table: an object has a line for each of its members."""
 
     def __init__(self, data: bytes, system: System) -> None:
-        self.data, self.system = data, system
-        fields = Fields(system, pa.array([data], pa.binary()))
-        [self.operation] = fields.texts("op").to_pylist()
-        [self.time], [self.is_odd_time] = fields.times[0].cast(pa.int64()).to_pylist(), fields.times[1]
-        self.is_left_out = system.operations.get(self.operation, "") is None
-        paths = {role: system.paths(role) for role in reversed(list(system.fields))}
-        self.roles = {
-            path: role
-            for role, several in paths.items()
-            for path in several
-            if path == next((one for one in several if fields.at_path(one).kinds[0] > NULL), several[0])
-        }
-        parts = [path.split(".") for several in paths.values() for path in several]
-        self.opened = {".".join(path[:k]) for path in parts for k in range(1, len(path))}
+        super().__init__(data)
+        self.system, self.fields = system, Fields(system, pa.array([data], pa.binary()))
+        [self.operation] = self.fields.texts("op").to_pylist()
+        self.roles = dict[str, str]()
+        """the role of each member; of several paths of a role, the first one counts that the message has"""
+        self.opened_members = set[str]()
         """the members with members that have roles"""
+        for role in reversed(list(system.fields)):
+            paths = system.paths(role)
+            present = (path for path in paths if self.fields.at_path(path).kinds[0] > NULL)
+            self.roles[next(present, paths[0])] = role
+            self.opened_members |= {path[:at] for path in paths for at, one in enumerate(path) if one == "."}
 
-    def line(self, begin: int, end: int, path: str, value: str | None, note: str = "") -> Line:
-        return Line(begin, self.data[begin:end], path or "message", value, [note] if note else [])
+    def message(self) -> None:
+        source = self.fields.source
+        begins, ends = values.bounds(source)
+        if begins[0] > source.offsets[0]:
+            self.walk(_HEADER, stop=int(begins[0] - source.offsets[0]))
+        self.object(values.roots(source.data, begins, ends, np.ones(1, np.bool_)), "", len(self.data))
 
-    def object(self, object: Values, path: str, begin: int, end: int) -> Iterator[Line]:
-        """The lines of the bytes from ``begin`` to ``end``: an object, and what is around it."""
-        last = int(object.starts[0] + object.sizes[0]) - 1
-        listed = values.members(object)
-        keys, members = values.texts(listed.keys).to_pylist(), listed.counted_values
-        starts = [int(start) - 1 for start in listed.keys.starts]
-        yield self.line(begin, starts[0] if starts else last, path, None, "an object")
-        for k, (name, start, stop) in enumerate(zip(keys, starts, [*starts[1:], last], strict=True)):
-            yield from self.member(members.at(np.array([k])), f"{path}.{name}" if path else name, start, stop)
-        yield self.line(last, end, path, None, "the end")
+    def object(self, object: Values, path: str, stop: int) -> None:
+        """The lines of the bytes up to ``stop``: an object, and what is around it."""
+        listed, last = values.members(object), int(object.starts[0] + object.sizes[0]) - 1
+        starts = [*(int(start) - 1 for start in listed.keys.starts), last]
+        self.take(path or "message", starts[0], None, "an object")
+        for k, name in enumerate(values.texts(listed.keys).to_pylist()):
+            member = listed.counted_values.at(np.array([k]))
+            self.member(member, f"{path}.{name}" if path else name, starts[k + 1])
+        self.take(path or "message", stop, None, "the end")
 
-    def member(self, value: Values, path: str, begin: int, end: int) -> Iterator[Line]:
-        if path in self.opened and value.kinds[0] == OBJECT:
-            yield from self.object(value, path, begin, end)
+    def member(self, value: Values, path: str, stop: int) -> None:
+        if path in self.opened_members and value.kinds[0] == OBJECT:
+            self.object(value, path, stop)
             return
         [text] = values.texts(value).to_pylist()
-        role = self.roles.get(path, "")
-        line = self.line(begin, end, path, text, _ROLES.get(role, ""))
-        if role == "op" and text in self.system.operations:
-            line.notes[0] += f": {self.system.operations[text] or 'no change of a row'}"
-        if role == "time" and value.kinds[0] > NULL and not self.is_left_out:
-            if self.is_odd_time:
+        role, operations = self.roles.get(path, ""), self.system.operations
+        line = self.take(path, stop, text, _ROLES.get(role))
+        if role == "op" and text in operations:
+            line.notes[0] += f": {operations[text] or 'no change of a row'}"
+        if role == "time" and value.kinds[0] > NULL and operations.get(self.operation, "") is not None:
+            [time] = self.fields.times[0].cast(pa.int64()).to_pylist()
+            if self.fields.times[1]:
                 expected = "a time in ISO 8601" if self.system.time_unit == "text" else "an integer"
-                line.error(f"expected {expected}", ERRORS[BAD_FIELD] or "")
-            elif self.time is not None:
-                line.notes[0] += f": {time_of(self.time)}"
-        yield line
+                line.error(f"expected {expected}", ERRORS[BAD_FIELD])
+            elif time is not None:
+                line.notes[0] += f": {time_of(time)}"

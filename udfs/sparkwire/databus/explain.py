@@ -1,22 +1,19 @@
 """``dbus_explain``: an event byte by byte, from its layout tables and the results of the scan.
 
-The lines follow each other as the fields do. A line has the name of the function that returns its field, if there is one. A part
-has the lines length, attributes, digest and data. Bytes of no field are a line, too: between a key and the end of its header,
-after the parts, after the event. The error of `dbus_error` is at the field where it arises.
+A line has the name of the function that returns its field, if there is one. Bytes of no field are a line, too: between a key and
+the end of its header, after the parts, after the event. The error of `dbus_error` is at the field where it arises.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
 from sparkwire.base.grammar import Sized, Struct
 from sparkwire.core.builders import columns_of
-from sparkwire.core.lines import Explained, Line, time_of
-from sparkwire.core.walk import Scope, Walker
+from sparkwire.core.explain import Explained, Scope, Walker, time_of
 from sparkwire.databus import layout
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.scan import Events
@@ -37,8 +34,6 @@ _NOT_AS_WRITTEN: Final = "the bytes that it covers are not those that were writt
 
 
 class _EventWalker(Walker):
-    """Explains an event. ``event`` has what those of its functions return that notes and errors need."""
-
     PLACES: ClassVar = {
         "BAD_MAGIC": {"magic": "not that of V2", "version": "neither V1 (0) nor V2 (2)"},
         "HEADER_CRC_MISMATCH": {"header_crc": _NOT_AS_WRITTEN},
@@ -46,17 +41,28 @@ class _EventWalker(Walker):
         "BAD_LENGTH": {"length": "{value} bytes end before the key does"},
     }
     SIZE_ERRORS = ("TRUNCATED", "BAD_LENGTH")
+    after = ("left_over", "after the event's end: no error")
+    event: dict[str, Any]
+    """what the functions of the current event return, as far as notes and errors need it"""
 
-    def __init__(self, data: bytes) -> None:
-        events = Events(pa.array([data], pa.binary()), check=True)
+    def walk_event(self, stop: int, path: str = "") -> None:
+        """Write the lines of the next event."""
+        events = Events(pa.array([self.data[self.at : stop]], pa.binary()), check=True)
         self.event = {name: column[0].as_py() for name, column in columns_of(events, _COLUMNS).items()}
-        self.is_v2 = self.event["version"] == 2
-        super().__init__(data, "little" if self.event["byte_order"] == layout.BYTE_ORDERS[1] else "big")
+        order, table = self.event["byte_order"], layout.EVENT_V2 if self.is_v2 else layout.EVENT_V1
+        self.order = "little" if order == layout.BYTE_ORDERS[1] else "big"
+        self.walk(table if order else _UNKNOWN, path, [self.event["error"]], stop)
+
+    @property
+    def is_v2(self) -> bool:
+        return bool(self.event["version"] == 2)
 
     def note(self, scope: Scope, name: str, value: int | bytes) -> str | None:
         match name, value:
             case "attributes", int():
-                return self._bits(value)
+                opcode, key = self.event["opcode"], self.event["key_type"]
+                flags = [name for name, bits in _FLAGS.items() if value & bits[self.is_v2]]
+                return ", ".join([opcode or "no opcode", f"{key} key" if key else "no key", *flags])
             case "timestamp_nanos", int():
                 return time_of(value // 1000)
             case "src_id", _:
@@ -68,29 +74,20 @@ class _EventWalker(Walker):
                 return kind and f"{kind}, schema version {value >> 2}"
         return None
 
-    def _bits(self, attributes: int) -> str:
-        """The attribute bits by name."""
-        opcode, key = self.event["opcode"], self.event["key_type"]
-        names = [opcode or "no opcode", f"{key} key" if key else "no key"]
-        return ", ".join([*names, *(name for name, bits in _FLAGS.items() if attributes & bits[self.is_v2])])
-
 
 def explain(data: bytes) -> Explained:
     """Every byte of one event."""
     walker = _EventWalker(data)
-    table, order = layout.EVENT_V2 if walker.is_v2 else layout.EVENT_V1, walker.event["byte_order"]
-    walker.walk(table if order else _UNKNOWN, errors=[walker.event["error"]])
-    walker.rest("left_over", "after the event's end: no error")
-    return Explained(f"an event of Databus, {'V2' if walker.is_v2 else 'V1'}, {order}", walker.lines)
+    walker.walk_event(len(data))
+    version, order = "V2" if walker.is_v2 else "V1", walker.event["byte_order"]
+    return Explained(f"an event of Databus, {version}, {order}", walker.lines)
 
 
 def explain_stream(data: bytes) -> Explained:
     """Every byte of one event, or of the events of a stream, with their positions in the stream."""
-    rows = Stream(pa.array([data], pa.binary())).rows
+    rows, walker = Stream(pa.array([data], pa.binary())).rows, _EventWalker(data)
     if len(rows.sizes) < 2 or not (rows.errors == OK).any():
         return explain(data)
-    lines = list[Line]()
-    for number, (begin, size) in enumerate(zip(rows.positions.tolist(), rows.sizes.tolist(), strict=True)):
-        for line in explain(data[begin : begin + size]).lines:
-            lines.append(replace(line, position=begin + line.position, field=f"event[{number}].{line.field}"))
-    return Explained("events of Databus", lines)
+    for number, stop in enumerate((rows.positions + rows.sizes).tolist()):
+        walker.walk_event(stop, f"event[{number}]")
+    return Explained("events of Databus", walker.lines)

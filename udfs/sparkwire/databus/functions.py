@@ -7,8 +7,8 @@ from typing import Final
 
 from sparkwire.base.sqltype import sql_name
 from sparkwire.core.builders import Shared, rows_function, scalar_functions, struct_function
+from sparkwire.core.explain import FIELD_DOCS, RETURNS, explained
 from sparkwire.core.function import Format, Function
-from sparkwire.core.lines import FIELD_DOCS, RETURNS, explained
 from sparkwire.databus import explain, layout, stream
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.from_json import from_json

@@ -1,14 +1,12 @@
 """``kafka_explain``: log bytes byte by byte, from their layout tables and the results of the readers.
 
     batch[0].crc                 a field of the first entry's header, a batch
-    batch[0].record[3].key       of its fourth record
     batch[0].payload             the stored payload of a compressed batch …
     batch[0].record[3].key       … and its records, decompressed
     message[1].inner[2].crc      of the third message inside of the second entry, a compressed message of magic 0 or 1
 
 The lines of decompressed bytes follow those of the payload. Their notes begin with "decompressed", and their positions count
-from the beginning of the decompressed payload. All other lines, in order, have every byte of the input once. All payloads
-together are decompressed up to ``MOST_INFLATED``.
+from the beginning of the decompressed payload. All payloads together are decompressed up to ``MOST_INFLATED``.
 
 Each error of `kafka_records` is at the field where it arises. A batch with a wrong checksum is shown, too, unless it is
 compressed.
@@ -26,8 +24,7 @@ import pyarrow as pa
 from sparkwire.base.grammar import Sized, Struct
 from sparkwire.base.wire import Field
 from sparkwire.core.column import binary_of
-from sparkwire.core.lines import Explained, time_of
-from sparkwire.core.walk import Scope, Walker
+from sparkwire.core.explain import Explained, Scope, Walker, time_of
 from sparkwire.kafka import layout
 from sparkwire.kafka.batch_headers import header_block
 from sparkwire.kafka.codecs import NAMES
@@ -62,20 +59,14 @@ def explain(data: bytes) -> Explained:
     """Every byte of log bytes."""
     column = pa.array([data], pa.binary())
     records = scan_records(column, max_batch_bytes=MOST_INFLATED, columns=("error",))
-    frames, payloads, walker = records.entries.frames, _payloads(column), _EntryWalker(data)
     rows = groupby(zip(records.entry_of_row(), records.error().to_pylist(), strict=True), key=itemgetter(0))
     errors = {entry: [error for _, error in of_entry] for entry, of_entry in rows}
-    entries = zip(frames.begin, frames.stop, frames.reach, records.entries.variant, strict=True)
+    frames, payloads, walker = records.entries.frames, _payloads(column), _EntryWalker(data)
+    entries = zip(frames.begin, frames.stop.tolist(), frames.reach, records.entries.variant, strict=True)
     for number, (begin, stop, reach, magic) in enumerate(entries):
         table = _BY_MAGIC[magic] if reach > layout.MAGIC else _PREFIX
-        path = f"{table.name}[{number}]"
-        if walker.is_full:
-            walker.stop = len(data)
-            walker.rest("rest", "not explained: there are too many lines")
-            break
-        walker.stop, walker.payload = int(stop), payloads.get(begin)
-        walker.walk(table, path, errors.get(number, ()))
-        walker.rest(f"{path}.rest", "up to the next entry")
+        walker.payload = payloads.get(begin)
+        walker.walk(table, f"{table.name}[{number}]", errors.get(number, ()), stop)
     return Explained("bytes of a Kafka log", walker.lines)
 
 
@@ -90,8 +81,8 @@ def explanations(data: bytes) -> Iterator[Explained]:
         if any(line.is_right for line in entry.lines):
             yield log._replace(lines=entry.lines)
     message = _EntryWalker(data)
+    message.after = ("left_over", "after the value: no error")
     message.walk(layout.MESSAGE, "message")
-    message.rest("message.left_over", "after the value: no error")
     yield Explained("a message of Kafka", message.lines)
 
 
@@ -124,6 +115,7 @@ class _EntryWalker(Walker):
         "BAD_RECORD": dict.fromkeys(("record_count", "size"), "it contradicts the bytes that are there"),
     }
     SIZE_ERRORS = ("BAD_RECORD",)
+    after = ("rest", "up to the next entry")
     payload: bytes | None = None
     """of the current entry, decompressed"""
 
@@ -131,7 +123,7 @@ class _EntryWalker(Walker):
         batch = scope.parent.values if scope.parent is not None else scope.values
         match name, value:
             case "attributes", int() if "magic" in scope.values:
-                return _bits(value, 2 if scope.struct.name == "batch" else scope.values["magic"])
+                return ", ".join(_names_of_bits(value, 2 if scope.struct.name == "batch" else scope.values["magic"]))
             case "timestamp" | "base_timestamp" | "max_timestamp", int():
                 return _time_of(value)
             case "timestamp_delta", int():
@@ -140,7 +132,8 @@ class _EntryWalker(Walker):
             case "last_offset_delta" | "offset_delta", int():
                 return f"offset {batch['offset'] + value}"
             case "key", bytes() if scope.struct is layout.RECORD and batch["attributes"] & layout.CONTROL:
-                return _control(value)
+                types = layout.CONTROL_TYPES
+                return types[min(int.from_bytes(value[2:4], "big"), len(types) - 1)] if len(value) >= 4 else None
         return None
 
     def opened(self, scope: Scope, content: bytes) -> tuple[bytes | None, str]:
@@ -148,22 +141,12 @@ class _EntryWalker(Walker):
         return self.payload, f"{NAMES[scope.values['attributes'] & layout.CODEC_MASK]}, {size}"
 
 
-def _control(key: bytes) -> str | None:
-    """The type of a control record."""
-    types, type = layout.CONTROL_TYPES, int.from_bytes(key[2:4], "big", signed=True)
-    if len(key) < 4:
-        return None
-    return types[type] if 0 <= type < len(types) else types[-1]
-
-
-def _bits(attributes: int, magic: int) -> str:
-    """The attribute bits by name."""
-    names = [NAMES[attributes & layout.CODEC_MASK]]
+def _names_of_bits(attributes: int, magic: int) -> Iterator[str]:
+    yield NAMES[attributes & layout.CODEC_MASK]
     if magic > 0:
-        names.append(layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0])
+        yield layout.TIMESTAMP_TYPES[1 if attributes & layout.LOG_APPEND_TIME else 0]
     if magic == 2:
-        names += [name for bit, name in _FLAGS.items() if attributes & bit]
-    return ", ".join(names)
+        yield from (name for bit, name in _FLAGS.items() if attributes & bit)
 
 
 def _time_of(ms: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from sparkwire.core.builders import Shared, rows_function, scalar_functions, struct_function
+from sparkwire.core.explain import FIELD_DOCS, RETURNS, explained
 from sparkwire.core.function import Format, Function
-from sparkwire.core.lines import FIELD_DOCS, RETURNS, explained
 from sparkwire.kafka import (
     codecs,
     explain,
