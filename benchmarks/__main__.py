@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.groups import GROUPS, rows_of
 from benchmarks.picture import draw, draw_highlights
 from benchmarks.report import Row, table
-from sparkwire.kernels.isa import compiled_isa
+from sparkwire.kernels.checksums.instruction_sets import compiled_isa
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -25,8 +25,7 @@ from zlib_ng import zlib_ng
 from benchmarks.report import Row, below, faster, no_slower
 from benchmarks.timing import Timing, interleave
 from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, kernel
-from sparkwire.kernels.instruction_sets import MACHINES
-from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.checksums.instruction_sets import MACHINES, Isa, compiled_isa
 
 LARGE = 64 << 20  # [bytes] more than the caches hold
 SMALL = 1 << 20  # [bytes] what a second-level cache holds

@@ -13,8 +13,7 @@ from llvmlite import ir
 from sparkwire.kernels.checksums import crc
 from sparkwire.kernels.checksums.fold import checksum_function
 from sparkwire.kernels.checksums.gf2 import Checksum
-from sparkwire.kernels.instruction_sets import MACHINES
-from sparkwire.kernels.isa import Isa, isa_of
+from sparkwire.kernels.checksums.instruction_sets import MACHINES, Isa, isa_of
 
 ONES = 0xFFFFFFFF
 

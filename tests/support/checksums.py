@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels import crc32, crc32_raw, crc32c, kernel
-from sparkwire.kernels.isa import compiled_isa
+from sparkwire.kernels.checksums.instruction_sets import compiled_isa
 from tests.support.guard import guarded_bytes
 
 LONGEST = 17_000  # [bytes]

@@ -17,7 +17,7 @@ from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kafka.codecs import writable
 from sparkwire.kernels.cache import kept, why_none
-from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.checksums.instruction_sets import Isa, compiled_isa
 from sparkwire.kernels.ready import state
 
 PACKAGES: Final = ("sparkwire", "pyspark", "numba", "numpy", "pandas", "pyarrow", "cramjam")

@@ -21,8 +21,7 @@ import pyarrow as pa
 from sparkwire.base.grammar import Covered, Crc, Part, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.base.wire import Field
-from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, int64, kernel
-from sparkwire.kernels.checksums.one_bit import REFLECTED_CASTAGNOLI, REFLECTED_IEEE, flipped_bit
+from sparkwire.kernels.checksums.crc import checksum_of, flipped_bit
 from sparkwire.kernels.varint import varint, varlong
 
 MOST_LINES: Final = 10_000
@@ -48,7 +47,6 @@ DECOMPRESSED: Final = "decompressed"
 _TOO_MANY: Final = "not explained: there are too many lines"
 _SIZES_FIT: Final = ("BAD_MAGIC", "CRC_MISMATCH", "HEADER_CRC_MISMATCH", "VALUE_CRC_MISMATCH")
 """errors of bytes whose sizes may be right nevertheless"""
-_CHECKSUMS: Final[tuple[Crc, ...]] = ("crc32", "crc32c", "crc32_raw")
 
 
 @dataclass
@@ -175,14 +173,6 @@ class Scope:
     def name(self, part: str) -> str:
         """The name of a part, as its line in the explanation shows it."""
         return f"{self.path}.{part}" if self.path else part
-
-
-@kernel
-def checksum(data: Bytes, start: int, size: int, kind: int) -> int:
-    """The checksum with index ``kind`` in ``_CHECKSUMS``."""
-    if kind == 0:
-        return int64(crc32(data, start, size))
-    return int64(crc32c(data, start, size)) if kind == 1 else int64(crc32_raw(data, start, size))
 
 
 class _Stop(Exception):
@@ -455,7 +445,7 @@ class Walker:
         end, stored = max(first, last), scope.values[covered.checksum]
         if min(first, last) < 0 or end > self.stop:
             return
-        computed = int(checksum(self.array, first, end - first, _CHECKSUMS.index(covered.crc)))
+        computed = checksum_of(covered.crc, self.array, first, end - first)
         text = f"stored {stored}, computed {computed}"
         if computed == stored:
             # The checksum of zeros may be zero: it is no evidence.
@@ -466,12 +456,11 @@ class Walker:
         if end - first <= LONGEST_SEARCHED:
             self._blame_bit(covered.crc, line, first, end, stored ^ computed)
 
-    def _blame_bit(self, kind: Crc, line: Line, first: int, end: int, difference: int) -> None:
+    def _blame_bit(self, crc: Crc, line: Line, first: int, end: int, difference: int) -> None:
         """Report the bit that explains a wrong checksum, if one does."""
-        polynomial = REFLECTED_CASTAGNOLI if kind == "crc32c" else REFLECTED_IEEE
-        distance = int(flipped_bit(polynomial, end - first, difference))
-        if distance >= 0:
-            at, bit = end - 1 - distance // 8, 7 - distance % 8
+        found = flipped_bit(crc, end - first, difference)
+        if found is not None:
+            at, bit = end - 1 - found[0], found[1]
             # The lines before those of this struct may be of other decompressed bytes.
             same_bytes = (each for each in reversed(self.lines) if each.is_decompressed == self.is_decompressed)
             flipped = next(each for each in same_bytes if each.position <= at)

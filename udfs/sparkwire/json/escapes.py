@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, store_i16, store_i32, store_i64, store_u8, u8
-from sparkwire.kernels.number import int64
+from sparkwire.kernels.load import Bytes, i64, int64, store_i16, store_i32, store_i64, store_u8, u8
 from sparkwire.kernels.text import utf8_step
 
 _REPLACEMENT = 0xBDBFEF  # U+FFFD in UTF-8, little-endian

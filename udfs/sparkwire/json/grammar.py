@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from sparkwire.kernels.blocks import BLOCK, LANES, digit_run, lowest, stops
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, u8, u32
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bytes, i64, int64, u8, u32, uint64
 from sparkwire.kernels.text import utf8_step
 
 Kinds: TypeAlias = NDArray[np.int8]

@@ -32,8 +32,7 @@ from sparkwire.json.grammar import (
 )
 from sparkwire.kernels.blocks import BLOCK
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bools, Bytes, Ints, u8
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bools, Bytes, Ints, int64, u8, uint64
 
 MANY = 64  # up to so many keys, each key is compared with each other
 

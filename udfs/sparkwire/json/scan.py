@@ -61,8 +61,7 @@ from sparkwire.json.template import (
 )
 from sparkwire.kernels.blocks import BLOCK, differences, lowest
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bools, Bytes, Ints, i64, u8
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bools, Bytes, Ints, i64, int64, u8, uint64
 
 _NODE = np.dtype(
     [

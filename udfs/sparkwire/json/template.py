@@ -19,8 +19,7 @@ from sparkwire.json import grammar
 from sparkwire.json.grammar import blank, string_end
 from sparkwire.kernels.blocks import BLOCK, PLAIN, lowest, misfits
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, u8
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bytes, Ints, int64, u8, uint64
 
 MARKS = 256
 LONGEST = 1 << 16  # [bytes] of a template

@@ -13,8 +13,7 @@ from sparkwire.json.grammar import Kinds, character_at
 from sparkwire.kernels.blocks import BLOCK, backslashes, letters_u, lowest
 from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bools, Bytes, Ints, i64, store_i32, store_u8, u8
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bools, Bytes, Ints, i64, int64, store_i32, store_u8, u8, uint64
 
 _FFFD = int.from_bytes(b"fffd", "little")
 _LAST_OF_BLOCK = uint64(1 << (BLOCK - 1))

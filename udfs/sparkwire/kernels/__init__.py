@@ -14,6 +14,7 @@ from sparkwire.kernels.load import (
     i16,
     i32,
     i64,
+    int64,
     prefetch,
     store_i16,
     store_i32,
@@ -22,8 +23,8 @@ from sparkwire.kernels.load import (
     u8,
     u16,
     u32,
+    uint64,
 )
-from sparkwire.kernels.number import int64, uint64
 
 __all__ = [
     "CHECKED",

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, store_i16, store_u8, u8
-from sparkwire.kernels.number import int64
+from sparkwire.kernels.load import Bytes, Ints, int64, store_i16, store_u8, u8
 
 _ALPHABET = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
 _LINE = 57  # [bytes] encoded in one line of 76 characters

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, i64
-from sparkwire.kernels.number import int64
+from sparkwire.kernels.load import Bytes, Ints, i64, int64
 from sparkwire.kernels.slots import Table, slot
 from sparkwire.kernels.text import same_bytes
 

@@ -1,4 +1,4 @@
-"""Raw access to byte buffers: unaligned loads, stores and prefetch, as LLVM instructions.
+"""Machine words: load them from byte buffers, store and convert them, with one LLVM instruction each.
 
 Assembling a number byte by byte takes two to four times as long as a load and a byte swap. LLVM does not merge the bytes under
 Numba's indexing. Loads and stores are unchecked: a kernel checks its bounds before. The checked build verifies this
@@ -6,6 +6,9 @@ Numba's indexing. Loads and stores are unchecked: a kernel checks its bounds bef
 
 ``data`` and ``out`` are contiguous uint8 arrays, ``pos`` is a byte position. Values are big-endian
 unless ``little``.
+
+A kernel computes in the widths that it loads; ``int64(x)`` widens a value before arithmetic. For a type checker, the result is
+an ``int``, like every size and position.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ Load: TypeAlias = Callable[[Bytes, Int, bool], int]
 LoadByte: TypeAlias = Callable[[Bytes, Int], int]
 Store: TypeAlias = Callable[[Bytes, Int, Int, bool], None]
 StoreByte: TypeAlias = Callable[[Bytes, Int, Int], None]
+
+int64: Callable[[Any], int] = np.int64  # type: ignore[assignment]
+uint64: Callable[[Any], int] = np.uint64  # type: ignore[assignment]
 
 _BYTE = ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
@@ -143,3 +149,34 @@ def emit_prefetch(builder: ir.IRBuilder, at: Any) -> None:
     hint = builder.module.declare_intrinsic("llvm.prefetch", [_POINTER], signature)
     for_reading, keep, as_data = _WORD(0), _WORD(3), _WORD(1)
     builder.call(hint, [at, for_reading, keep, as_data])
+
+
+# -- the bits of IEEE 754 numbers
+
+
+def _converter(result: Any, convert: Callable[[ir.IRBuilder, Any], Any]) -> Callable[[Int], int]:
+    """A function from a 64-bit word to the bits of a number, as one instruction."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def bits(typing_context: Any, value: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            number = convert(builder, args[0])
+            return builder.bitcast(number, ir.IntType(result.bitwidth))
+
+        return result(types.int64), emit
+
+    return bits  # type: ignore[no-any-return]
+
+
+def _widen(builder: ir.IRBuilder, value: Any) -> Any:
+    return builder.fpext(builder.bitcast(builder.trunc(value, _WORD), ir.FloatType()), ir.DoubleType())
+
+
+long_to_double: Callable[[Int], int] = _converter(
+    types.int64, lambda builder, value: builder.sitofp(value, ir.DoubleType())
+)
+long_to_float: Callable[[Int], int] = _converter(
+    types.int32, lambda builder, value: builder.sitofp(value, ir.FloatType())
+)
+float_to_double: Callable[[Int], int] = _converter(types.int64, _widen)
+"""converts the bits of a FLOAT, in the lower half, to those of a DOUBLE"""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, i64, store_i16, store_u8, u8
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import Bytes, i64, int64, store_i16, store_u8, u8, uint64
 
 _HIGH_BITS = int64(-0x7F7F7F7F7F7F7F80)  # 8080808080808080
 _TWO_DIGITS = np.frombuffer(b"".join(b"%02d" % number for number in range(100)), np.int16)

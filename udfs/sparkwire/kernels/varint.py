@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, store_u8, u8
-from sparkwire.kernels.number import int64
+from sparkwire.kernels.load import Bytes, int64, store_u8, u8
 
 VARINT_BYTES = 5
 VARLONG_BYTES = 10

@@ -29,7 +29,7 @@ from numba.core import cgutils
 
 from sparkwire.kernels.checksums import gf2
 from sparkwire.kernels.checksums.gf2 import Checksum
-from sparkwire.kernels.instruction_sets import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
+from sparkwire.kernels.checksums.instruction_sets import BIT, BYTE, LONG, WORD, Machine, constant, declared, table
 from sparkwire.kernels.load import emit_prefetch
 
 ACCUMULATORS = 8  # independent chains of the wide loop, which hide the latency of a multiplication

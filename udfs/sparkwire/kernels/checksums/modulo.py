@@ -15,10 +15,9 @@ from numba import types
 from numba.extending import intrinsic
 
 from sparkwire.kernels.checksums import gf2
-from sparkwire.kernels.instruction_sets import LONG, MACHINES, WORD, Machine
-from sparkwire.kernels.isa import Isa, compiled_isa
+from sparkwire.kernels.checksums.instruction_sets import LONG, MACHINES, WORD, Isa, Machine, compiled_isa
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.number import int64, uint64
+from sparkwire.kernels.load import int64, uint64
 
 
 class Modulus(NamedTuple):

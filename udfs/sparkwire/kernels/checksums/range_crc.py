@@ -19,8 +19,7 @@ from sparkwire.kernels.checksums.crc import CRC32, CRC32_RAW, CRC32C, crc32, crc
 from sparkwire.kernels.checksums.gf2 import Checksum, power, reflect
 from sparkwire.kernels.checksums.modulo import Modulus, modulus, times
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints
-from sparkwire.kernels.number import int64
+from sparkwire.kernels.load import Bytes, Ints, int64
 
 _BITS = 6
 STEP: Final = 1 << _BITS  # [bytes] one block of the widest register
