@@ -19,7 +19,7 @@ from sparkwire.changes.formats import decoder
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
-from sparkwire.core.table_names import table_of
+from sparkwire.core.names import table_of
 from sparkwire.databus.client.buffer import split
 from tests.support.client_streams import end, event
 from tests.support.databus_members import MEMBER, MEMBER_ID, Members, member

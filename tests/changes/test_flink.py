@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sparkwire.core.table_names import table_name
+from sparkwire.core.names import table_name
 from tests.changes import test_golden_debezium, test_golden_maxwell
 from tests.support import ROOT
 from tests.support import cdc_golden as golden

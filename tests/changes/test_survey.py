@@ -14,7 +14,7 @@ from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import in_json
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages, text_of
-from sparkwire.core.table_names import table_of
+from sparkwire.core.names import table_of
 
 OP = {"type": "string", "field": "op"}
 

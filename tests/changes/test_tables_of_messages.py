@@ -9,7 +9,7 @@ import pytest
 
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.records import MessageRecords, ReadPlan
-from sparkwire.core.table_names import table_of
+from sparkwire.core.names import table_of
 from tests.support import system_messages as m
 from tests.support.cdc_golden import Record, arrow
 from tests.support.decoded import changes_by_table, changes_of

@@ -14,9 +14,9 @@ import pytest
 from sparkwire.core.sources import ended_jobs, process
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.job import Staging
 from sparkwire.core.sources.job_file import SIDE
 from sparkwire.core.sources.partition_versions import Change, Unfinished
-from sparkwire.core.sources.staging import Staging
 from tests.support.faults import EXIT, Fault, Gone, faulty, in_child, quick_path
 
 __all__ = ["quick_path"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkwire.core.table_names import Table, table_name, table_of, unknown_table
+from sparkwire.core.names import Table, table_name, table_of, unknown_table
 
 
 @pytest.mark.parametrize("parts", [("t",), ("db", "t"), ("db", "s", "t"), ("a.b", "c`d")])

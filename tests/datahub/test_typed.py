@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.tuple_rows import REMARKS, TUPLE_COLUMNS, row_schema, typed_rows
 from tests.support import datahub_cases

@@ -15,7 +15,7 @@ import pytest
 from sparkwire.avro.payloads import of_confluent
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.changes.records import MessageRecords
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.avro_messages import avro_columns, avro_side
 from sparkwire.debezium.table_columns import MessageSide
 from tests.support import debezium_golden as golden

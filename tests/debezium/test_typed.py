@@ -14,7 +14,7 @@ import pytest
 
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import MessageRecords
-from sparkwire.core.table_names import table_of
+from sparkwire.core.names import table_of
 from sparkwire.debezium.placeholders import uuid_of
 from sparkwire.json.types import combined, type_of
 from tests.support.debezium_cases import SOURCE

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.core.table_names import table_name
+from sparkwire.core.names import table_name
 from tests.support import DATA
 
 _PLACES = {

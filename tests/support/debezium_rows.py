@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkwire.changes.formats import Read, decoder, in_json
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.kernels import Ints
 

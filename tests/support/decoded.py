@@ -10,7 +10,7 @@ import pyarrow as pa
 from sparkwire.changes.formats import Decoder, decoder, in_json
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from tests.support.arrow import with_dicts
 from tests.support.cdc_golden import Record, arrow

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sparkwire.core.table_names import table_name
+from sparkwire.core.names import table_name
 from tests.support.cdc_golden import Loss, Point, TableTruth, key_text
 
 LIVE = ("INSERT", "UPDATE", "UPSERT", "READ")

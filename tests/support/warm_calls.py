@@ -27,7 +27,7 @@ from sparkwire.changes.databus import DatabusSource, databus_changes
 from sparkwire.changes.formats import decoder
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_messages
-from sparkwire.core.table_names import table_of
+from sparkwire.core.names import table_of
 from sparkwire.databus.client.buffer import split
 from sparkwire.databus.files import databus_table
 from sparkwire.databus.files.follow_events import EventFollower

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkwire.core.table_names import table_name
+from sparkwire.core.names import table_name
 from tests.support.cdc_golden import Record
 from tests.support.oracles.mysql_truth import kind
 from tests.support.oracles.mysql_values import canal_value

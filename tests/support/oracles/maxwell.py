@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from sparkwire.core.table_names import table_name
+from sparkwire.core.names import table_name
 from tests.support.cdc_golden import Record
 from tests.support.oracles.mysql_values import maxwell_value
 from tests.support.table_replay import Change, Statement

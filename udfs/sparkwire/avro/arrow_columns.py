@@ -18,8 +18,7 @@ from sparkwire.avro.schema import Schema
 from sparkwire.avro.targets import Slots, Target, paths_of, target_of
 from sparkwire.avro.texts import long_decimal_texts, text_column
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK, TOO_LARGE
-from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty, from_codes
-from sparkwire.core.repeated_keys import without_repeats
+from sparkwire.core.column import INT32_MAX, Spans, bitmap, empty, from_codes, without_repeats
 from sparkwire.kernels import COPY_SLACK
 from sparkwire.kernels.load import Bools
 

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from sparkwire.avro import ops
 from sparkwire.avro.assembler import INT_BOUNDS, LONG_BOUNDS, Assembler, deferred, least_size, least_text
-from sparkwire.avro.conversions import conversion
 from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.rules import branch_for, is_default, matches, sources_of
+from sparkwire.avro.rules import branch_for, conversion, is_default, matches, sources_of
 from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
 from sparkwire.avro.targets import Slots, Target
 from sparkwire.avro.texts import NO_SCALE

@@ -26,7 +26,7 @@ import pyarrow as pa
 from sparkwire.avro.readers import DIGITS
 from sparkwire.avro.schema import Schema
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.core.column_names import distinct_names
+from sparkwire.core.names import distinct_names
 from sparkwire.errors import SchemaError
 
 MAX_COLUMNS: Final = 50_000

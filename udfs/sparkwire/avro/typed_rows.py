@@ -11,19 +11,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sparkwire.avro.arrow_columns import ColumnPlan, Decoded, check_defaults, decode, plan
-from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.json_datum import binary_of
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.rules import matches
 from sparkwire.avro.schema import Schema, parse, text_of
-from sparkwire.avro.schema_source import SchemaSource
+from sparkwire.avro.schema_source import SchemaSource, schemas_of_registered
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import Spans, spans_of
-from sparkwire.core.column_names import distinct_names
+from sparkwire.core.names import distinct_names
 from sparkwire.errors import SchemaError
 from sparkwire.kernels import Bools
 

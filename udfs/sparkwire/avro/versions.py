@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparkwire.avro.conversions import family
+from sparkwire.avro.rules import family
 from sparkwire.avro.schema import UNFRAMED, RecordField, Schema
 from sparkwire.avro.targets import Slots
 from sparkwire.json.types import DIGITS, INTEGER_DIGITS, wider, wider_digits

@@ -28,7 +28,7 @@ from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.arguments import Argument
 from sparkwire.core.function import Function
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.databus.client.consumer import Consumer
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.explain import explain

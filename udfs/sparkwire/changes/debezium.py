@@ -27,7 +27,7 @@ from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
 from sparkwire.changes.systems import is_elsewhere
 from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.debezium.cells import without_cells
 from sparkwire.debezium.layout import (
     ADDED_NAMES,

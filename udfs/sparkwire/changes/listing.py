@@ -11,7 +11,7 @@ from sparkwire.changes.read_messages import read_messages
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import primitive
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.json import values
 
 

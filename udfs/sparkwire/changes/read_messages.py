@@ -17,7 +17,7 @@ from sparkwire.changes.records import ROW, MessageRecords, ReadPlan, place_field
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, text_or_null, to_codes
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from sparkwire.changes.columns import READ
 from sparkwire.changes.orders import NUMBER, numbers
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.kernels import Ints
 
 OWN, OTHER, UNKNOWN = "own", "other", "unknown"

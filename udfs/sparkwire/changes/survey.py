@@ -24,7 +24,7 @@ from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.core.table_names import Table, table_name
+from sparkwire.core.names import Table, table_name
 from sparkwire.debezium.layout import WITHOUT_ROWS
 from sparkwire.debezium.table_columns import MessageSide, all_columns, columns_text, names_of, outer_names, topic_name
 from sparkwire.debezium.table_columns import of_table as of_debezium_table

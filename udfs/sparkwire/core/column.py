@@ -22,7 +22,9 @@ from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.errors import ColumnTooLargeError
 from sparkwire.kernels.copy import COPY_SLACK
 from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
-from sparkwire.kernels.load import Bools, Bytes, Ints
+from sparkwire.kernels.jit import kernel
+from sparkwire.kernels.load import Bools, Bytes, Ints, int64
+from sparkwire.kernels.text import same_bytes
 from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
 
 Offsets = npt.NDArray[np.integer[Any]]
@@ -32,6 +34,7 @@ _FIRST_MICROSECOND = -62_135_596_800_000_000
 _LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
 _MAX_WIDTH = 8  # [bytes] the widest item
+_FEW_KEYS = 32  # maximum number of keys in a map to compare with each other
 _SMALL = 16 << 10  # [bytes] up to which malloc is faster than the pool and reuses pages
 
 
@@ -294,6 +297,39 @@ def maps(offsets: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array, valid:
     entries = pa.StructArray.from_arrays([keys, items], fields=[type.key_field, type.item_field])
     buffers = [bitmap(valid), pa.py_buffer(offsets)]
     return pa.Array.from_buffers(type, len(offsets) - 1, buffers, children=[entries])
+
+
+def without_repeats(
+    ends: npt.NDArray[np.int32], keys: pa.Array, items: pa.Array
+) -> tuple[npt.NDArray[np.int32], list[pa.Array]]:
+    """The offsets, keys and items of the maps, with only the last item of each key, as in Java and Python."""
+    data, offsets, _ = binary_of(keys)
+    if not _may_repeat(data, offsets, ends):
+        return ends, [keys, items]
+    codes = np.asarray(pc.dictionary_encode(keys).indices, np.int64)
+    rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    named = rows * (int(codes.max(initial=0)) + 1) + codes
+    _, from_the_end = np.unique(named[::-1], return_index=True)
+    kept = np.sort(len(named) - 1 - from_the_end)
+    counts = np.bincount(rows[kept], minlength=len(ends) - 1)
+    chosen = pa.array(kept)
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), [keys.take(chosen), items.take(chosen)]
+
+
+@kernel
+def _may_repeat(data: Bytes, offsets: npt.NDArray[np.integer[Any]], ends: npt.NDArray[np.int32]) -> bool:
+    """Whether a map may have a repeated key. Always true for a large map, which is not checked."""
+    for row in range(ends.size - 1):
+        first, last = int64(ends[row]), int64(ends[row + 1])
+        if last - first > _FEW_KEYS:
+            return True
+        for k in range(first + 1, last):
+            for j in range(first, k):
+                if offsets[k + 1] - offsets[k] == offsets[j + 1] - offsets[j] and same_bytes(
+                    data, int64(offsets[k]), data, int64(offsets[j]), int64(offsets[k + 1] - offsets[k])
+                ):
+                    return True
+    return False
 
 
 def masked(result: pa.Array, columns: Sequence[pa.Array]) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.json import values
 from sparkwire.json.grammar import ABSENT

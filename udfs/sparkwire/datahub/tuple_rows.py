@@ -22,8 +22,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import ERRORS
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.column import bools_of, from_codes, primitive
-from sparkwire.core.column_names import distinct_names
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table, distinct_names
 from sparkwire.datahub.blob_tables import of_table
 from sparkwire.datahub.blobs import BlobColumn
 from sparkwire.datahub.layout import OPERATIONS, OTHER_TYPE, SQL_TYPES, TYPES

@@ -21,7 +21,7 @@ from sparkwire.avro.schemas import Schemas
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, primitive, spans_of
-from sparkwire.core.table_names import Table, table_name
+from sparkwire.core.names import Table, table_name
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import (
     Declared,

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
-from sparkwire.core.table_names import Table
+from sparkwire.core.names import Table
 from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.scanned_messages import Messages, Names

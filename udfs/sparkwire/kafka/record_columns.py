@@ -9,8 +9,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.core.column import INT32_MAX, Binary, bitmap, bools_of, checked_total, empty, maps, rooms
-from sparkwire.core.repeated_keys import without_repeats
+from sparkwire.core.column import (
+    INT32_MAX,
+    Binary,
+    bitmap,
+    bools_of,
+    checked_total,
+    empty,
+    maps,
+    rooms,
+    without_repeats,
+)
 from sparkwire.json.columns import item_offsets
 from sparkwire.kafka.layout import NO_TIMESTAMP, SMALLEST_RECORD
 from sparkwire.kafka.search import SearchPattern

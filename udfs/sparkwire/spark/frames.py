@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.core.column_names import distinct_names
+from sparkwire.core.names import distinct_names
 
 
 def check_binary(df: DataFrame, column: str) -> None:

@@ -309,3 +309,8 @@ def _exchange(one: str, other: str) -> bool:
     if code in _NO_EXCHANGE:
         return False
     raise OSError(code, os.strerror(code), one, None, other)
+
+
+def joined(folder: str, name: str) -> str:
+    """The path of a file in a folder below a `Folder`, or in the `Folder` itself if ``folder`` is empty."""
+    return f"{folder}/{name}" if folder else name

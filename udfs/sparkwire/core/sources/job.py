@@ -26,15 +26,35 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.ended_jobs import forget, has_ended, is_done, note_end
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Once, jobs_in, opened, save, state_of
+from sparkwire.core.sources.job_file import (
+    JOB,
+    LOCKS,
+    SIDE,
+    WHOLE,
+    JobState,
+    Once,
+    id_of,
+    jobs_in,
+    opened,
+    save,
+    state_of,
+)
+from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
 from sparkwire.core.sources.process import Process, is_dead, is_here, this_process
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
+
+JOB_ID: Final = Option(
+    "jobId",
+    id_of,
+    None,
+    "a job with an id writes only once, even if it runs several times",
+)
 
 _PATIENCE: Final = 30.0
 """how long to wait for a running job [s]"""
@@ -159,6 +179,44 @@ def _close(folder: Folder, job: str) -> None:
     for name in (LOCKS, SIDE):
         folder.remove_empty(name)
     forget(job)
+
+
+# -- the files of a task
+
+
+class Staging:
+    """The files of one attempt of a task, in partitions that the job has locked.
+
+    They are outside the partitions until the commit, and deleted if the task fails. Readers do not see them.
+    """
+
+    def __init__(self, folder: Folder, job: str, attempt: str) -> None:
+        self.folder = folder
+        self._job = job
+        self._attempt = attempt
+        self._names: list[str] = []
+        self._locked: set[str] = set()
+
+    def lock(self, partition: str) -> None:
+        """Lock a partition. Raises ValueError if another job has the lock."""
+        if partition not in self._locked:
+            lock(self.folder, self._job, partition)
+            self._locked.add(partition)
+
+    def create(self, name: str) -> tuple[str, Any]:
+        """Create a file that will get the name ``name``. Returns its temporary name and a stream for writing."""
+        staged = f"{SIDE}/{self._job}/{self._attempt}-{len(self._names)}.{name}"
+        self._names.append(staged)
+        return staged, self.folder.create(staged)
+
+    def finish(self) -> None:
+        """Sync all files to disk."""
+        self.folder.sync_all(self._names)
+
+    def discard(self) -> None:
+        """Delete all files."""
+        for name in self._names:
+            self.folder.remove(name)
 
 
 # -- recovery

@@ -13,8 +13,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.staging import Staging, joined
+from sparkwire.core.sources.folder import Folder, joined
+from sparkwire.core.sources.job import Staging
 from sparkwire.core.sources.storage import File
 from sparkwire.kafka.files.extents import extent_of, has_records, open_transaction_of
 from sparkwire.kafka.files.kafka_log import NAME, find

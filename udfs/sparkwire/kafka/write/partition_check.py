@@ -22,8 +22,7 @@ import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.staging import joined
+from sparkwire.core.sources.folder import Folder, joined
 from sparkwire.core.sources.storage import File, OpenFile
 from sparkwire.kafka.cluster.metadata import ClusterState
 from sparkwire.kafka.files.naming import base_offset_of, partition_of

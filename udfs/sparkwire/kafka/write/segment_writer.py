@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.core.column import bools_of
-from sparkwire.core.sources.staging import Staging
+from sparkwire.core.sources.job import Staging
 from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets, bound_records
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.layout import BATCH, BATCH_SIZE, NO_TIMESTAMP, OVERHEAD

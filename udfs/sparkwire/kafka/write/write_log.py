@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources import job as jobs
-from sparkwire.core.sources.folder import Folder
+from sparkwire.core.sources.folder import Folder, joined
+from sparkwire.core.sources.job import Staging
 from sparkwire.core.sources.job_file import Once
 from sparkwire.core.sources.partition_versions import Change
 from sparkwire.core.sources.process import Process
-from sparkwire.core.sources.staging import Staging, joined
 from sparkwire.core.sources.storage import File, OpenFile, listed, of_option
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log

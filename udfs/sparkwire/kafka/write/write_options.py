@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources import options
+from sparkwire.core.sources.job import JOB_ID
 from sparkwire.core.sources.options import Option
-from sparkwire.core.sources.staging import JOB_ID
 from sparkwire.kafka import codecs
 from sparkwire.kafka.files import origin
 from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, ON_REQUEST, RECORDS

@@ -13,7 +13,7 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, check_keys
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema, lacks_columns
-from sparkwire.core.table_names import unknown_table
+from sparkwire.core.names import unknown_table
 from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request, check_place
 from sparkwire.spark.frames import check_binary, quoted

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
-from sparkwire.core.table_names import table_of, unknown_table
+from sparkwire.core.names import table_of, unknown_table
 from sparkwire.debezium.avro_messages import avro_columns, avro_side, avro_tables
 from sparkwire.debezium.table_columns import MessageSide
 from sparkwire.spark.rows.payload_column import PayloadColumn

@@ -15,7 +15,7 @@ from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
-from sparkwire.core.table_names import Table, table_of, unknown_table
+from sparkwire.core.names import Table, table_of, unknown_table
 from sparkwire.debezium.placeholders import placeholder_of
 from sparkwire.spark.changes.debezium_messages import AvroMessages
 from sparkwire.spark.changes.reading import Arrays, Reading

@@ -13,7 +13,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, Str
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.declarations import FORMATS, SYSTEMS
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
 from sparkwire.spark.frames import quoted
 

@@ -18,7 +18,7 @@ from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
-from sparkwire.core.column_names import distinct_names
+from sparkwire.core.names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, is_data, of_events, result_of
 from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
 from sparkwire.spark.frames import is_name_in, with_distinct_names

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.core.table_names import Table, table_of
+from sparkwire.core.names import Table, table_of
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.core.table_names import table_name, table_of, unknown_table
+from sparkwire.core.names import table_name, table_of, unknown_table
 
 _PARTS: Final = ("database", "schema", "table")
 _TYPES: Final = "database STRING, schema STRING, `table` STRING"

@@ -11,15 +11,15 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
-from sparkwire.avro.inline import schemas_of_registered
 from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
+from sparkwire.avro.schema_source import schemas_of_registered
 from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
-from sparkwire.core.column_names import distinct_names
+from sparkwire.core.names import distinct_names
 from sparkwire.registry import protobuf
 from sparkwire.registry.json_schema import row_type
 from sparkwire.registry.protobuf import compiled

@@ -1,9 +1,9 @@
-"""Names of tables in queries."""
+"""Names of tables in queries, and of columns in results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from sparkwire.base.printable import printable
@@ -62,3 +62,25 @@ def _differ_in_case(one: Table, other: Table) -> bool:
     return one.name.casefold() == other.name.casefold() and all(
         part is None or part.casefold() in outer for part in one[1:]
     )
+
+
+def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]:
+    """Make names unique: a name that is taken, or differs from an earlier one only in case, gets ``_2``, ``_3`` ….
+
+    Spark treats ``id`` and ``ID`` as the same column, as Parquet files also require.
+
+    Examples
+    --------
+    >>> distinct_names(["id", "ID", "_error_"], taken=["_error_"])
+    ['id', 'ID_2', '_error__2']
+    """
+    used, own = {name.lower() for name in taken}, {name.lower() for name in names}
+    distinct: list[str] = []
+    for name in names:
+        free, k = name, 1
+        while free.lower() in used or (k > 1 and free.lower() in own):
+            k += 1
+            free = f"{name}_{k}"
+        used.add(free.lower())
+        distinct.append(free)
+    return distinct
