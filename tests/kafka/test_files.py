@@ -15,7 +15,7 @@ import sparkwire
 from sparkwire import FUNCTIONS
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.table import packed
-from sparkwire.kafka.files import decode, headers, kafka_log, log, splits
+from sparkwire.kafka.files import entries, kafka_log, log, seek
 from tests.kafka.test_damage import batch, record
 from tests.kafka.test_oracle import mutated
 from tests.support import kafka_cases as golden
@@ -86,11 +86,11 @@ def records(rows: list[Row]) -> list[Row]:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk has only a few entries, so that small files have many chunks."""
     monkeypatch.setattr(log, "CHUNK", 700)
-    monkeypatch.setattr(decode, "DECODED", 300)
-    monkeypatch.setattr(splits, "LEAD", 200)
-    monkeypatch.setattr(headers, "LARGE", 100)
-    monkeypatch.setattr(headers, "NEAR", 300)
-    monkeypatch.setattr(headers, "ROOM", 3)
+    monkeypatch.setattr(entries, "DECODED", 300)
+    monkeypatch.setattr(seek, "LEAD", 200)
+    monkeypatch.setattr(entries, "LARGE", 100)
+    monkeypatch.setattr(entries, "NEAR", 300)
+    monkeypatch.setattr(entries, "ROOM", 3)
 
 
 @pytest.mark.parametrize("case", golden.logs(), ids=lambda case: case.name)
@@ -99,7 +99,7 @@ def test_golden_logs(case: Log, tmp_path: Path, tiny: None, monkeypatch: pytest.
     path.write_bytes(case.data)
     piece = max(700, len(case.data) // 15)
     monkeypatch.setattr(log, "CHUNK", piece)
-    monkeypatch.setattr(decode, "DECODED", piece // 2)
+    monkeypatch.setattr(entries, "DECODED", piece // 2)
     want, split = expected(case.data), str(3 * piece)
     assert records(rows(path, **ALL)) == want
     assert rows(path, maxSplitBytes=split, columns=", ".join(FEW), **ALL) == only(FEW, want)
@@ -192,7 +192,7 @@ def test_batches_read_only_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_wrong_headers_waste_few_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny: None) -> None:
     """If no offset follows the previous one, reading by sizes must not go to the end of the file each time."""
-    monkeypatch.setattr(headers, "ROOM", 4096)
+    monkeypatch.setattr(entries, "ROOM", 4096)
     read: list[int] = []
     alone = OpenFile.read
 

@@ -14,7 +14,7 @@ import pytest
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.databus.files import events
 from sparkwire.errors import DataLossError
-from sparkwire.kafka.files import log, plan, splits
+from sparkwire.kafka.files import log, plan, seek
 from tests.databus.test_files import expected as event_rows
 from tests.kafka.test_files import records, rows
 from tests.support import kafka_cases as golden
@@ -32,7 +32,7 @@ NAMES = ("00000000000000000100.log", "00000000000000000494.log")
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "CHUNK", 700)
     monkeypatch.setattr(plan, "PAGE", 700)
-    monkeypatch.setattr(splits, "LEAD", 200)
+    monkeypatch.setattr(seek, "LEAD", 200)
     monkeypatch.setattr(events, "CHUNK", 300)
     monkeypatch.setattr(events, "AHEAD", 2200)
 

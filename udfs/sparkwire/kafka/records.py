@@ -19,7 +19,8 @@ from sparkwire.base.error_codes import ERRORS, argument_error
 from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka import record_columns
-from sparkwire.kafka.batch_headers import BatchHeaders, HeaderBlock, Nullable
+from sparkwire.kafka.batch_headers import HeaderBlock, Nullable
+from sparkwire.kafka.batches import Batches
 from sparkwire.kafka.codecs import NAMES, READ_NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of
@@ -53,7 +54,7 @@ class Records:
     """
 
     def __init__(
-        self, source: Binary, entries: BatchHeaders, rows_of_entries: npt.NDArray[np.int32], columns: RecordColumns
+        self, source: Binary, entries: Batches, rows_of_entries: npt.NDArray[np.int32], columns: RecordColumns
     ) -> None:
         self.source = source
         self.entries = entries
@@ -262,7 +263,7 @@ def records_of(
                 break
         rows_of_entries = np.concatenate(rows)
         if is_first or len(rows_of_entries):
-            yield Records(source, BatchHeaders(source, entries), rows_of_entries, growing.columns)
+            yield Records(source, Batches(source, entries), rows_of_entries, growing.columns)
         if not more:
             return
         is_first = False

@@ -16,26 +16,20 @@ from typing import Final
 
 import pyarrow as pa
 
-from sparkwire.core.builders import columns_of
 from sparkwire.core.sources.storage import File, OpenFile, children_below, listed
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
-from sparkwire.kafka.entry_payloads import EVERY_OFFSET
 from sparkwire.kafka.files import remote
 from sparkwire.kafka.files.copies import Copy, in_bucket, topic_id_of
-from sparkwire.kafka.files.decode import pieces, record_decoder
+from sparkwire.kafka.files.entries import RecordsDepth, read_entries
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
-from sparkwire.kafka.files.seek import log_dir_file
-from sparkwire.kafka.files.tier import small_file
-from sparkwire.kafka.inflate import MAX_BATCH_BYTES
-from sparkwire.kafka.records import RECORDS_TABLE
+from sparkwire.kafka.files.seek import log_dir_file, small_file
 from sparkwire.kafka.tiered.encryption_keys import Keys
 
 _TOPIC_ID: Final = re.compile(rb"^topic_id:\s*([\w-]{22})\s*$", re.MULTILINE)
 _START: Final = re.compile(r"^(\S+) (\d+) (\d+)$", re.MULTILINE)
 _STATES: Final = "__remote_log_metadata"
 _FINISHED: Final = 1
-_COLUMNS: Final = [column for column in RECORDS_TABLE if column.name in ("value", "is_control")]
 
 
 def with_bucket(local: Sequence[Segment], path: str, keys: Keys, by_names: bool) -> list[Segment]:
@@ -86,10 +80,9 @@ def _unfinished(file: File, folder: str) -> Iterator[str]:
 
 def _states(segment: Segment) -> Iterator[tuple[str, int]]:
     """Ids of segments and their new states, in order."""
-    decoder = record_decoder(True, MAX_BATCH_BYTES, ("value", "is_control"), EVERY_OFFSET)
     with OpenFile(segment.file) as source:
-        for piece in pieces(Log(source), 0, source.size, decoder):
-            values = columns_of(piece.scan, _COLUMNS)["value"]
+        for block in read_entries(Log(source), 0, source.size, RecordsDepth(("value",))):
+            values = block.records.value()
             topics = pa.repeat(_STATES, len(values))
             states = decode_internal_record(topics, pa.nulls(len(values), pa.binary()), values)
             for text in states.field("value").drop_null().to_pylist():

@@ -14,15 +14,12 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import numpy as np
-
-from sparkwire.base.error_codes import OK
 from sparkwire.core.sources.storage import OpenFile
+from sparkwire.kafka.files.entries import read_entries
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.plan import OpenPartition
 from sparkwire.kafka.files.seek import END, log_dir_file
-from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, MAGIC
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
 LOG_STARTS: Final = "log-start-offset-checkpoint"
@@ -61,9 +58,7 @@ def extent_of(segments: Sequence[Segment]) -> Extent:
             seeker = partition.seeker(k)
             last = seeker.last()
             if last is not None and seeker.base <= last.first <= last.last <= seeker.base + LARGEST_DELTA:
-                header = seeker.log.source.read(last.position, BATCH_SIZE)
-                epoch = BATCH["partition_leader_epoch"].read(header) if header[MAGIC] == 2 else -1
-                end = max(end, last.last + 1)
+                end, epoch = max(end, last.last + 1), last.id.epoch
                 break
     starts = checkpointed(log_dir_file(segments[0], LOG_STARTS))
     start = max(first, starts.get(f"{segments[0].topic}-{segments[0].partition}", 0))
@@ -79,14 +74,10 @@ def open_transaction_of(segments: Sequence[Segment]) -> int | None:
 
 def has_records(segments: Sequence[Segment]) -> bool:
     """Whether a log has a record that is not a control record."""
-    count, attributes = BATCH["record_count"], BATCH["attributes"]
     for segment in segments:
         with OpenFile(segment.file) as source:
-            for block in Log(source).blocks(0, source.size):
-                for k in np.flatnonzero(block.frames.error == OK).tolist():
-                    at = int(block.frames.begin[k])
-                    header = block.data[at : at + BATCH_SIZE].tobytes()
-                    is_batch = header[MAGIC] == 2
-                    if not is_batch or (count.read(header) and not attributes.read(header) & CONTROL):
-                        return True
+            for block in read_entries(Log(source), 0, source.size):
+                has_any = block.headers.is_message | (block.headers.field("record_count").values != 0)
+                if (block.is_valid & has_any & ~block.headers.is_control().values).any():
+                    return True
     return False

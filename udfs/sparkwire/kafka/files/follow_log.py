@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from sparkwire.core.sources.follow import Follower, Lost, integer, may_grow, report_loss, text
 from sparkwire.core.sources.storage import File, FileCut, OpenFile
-from sparkwire.kafka.files.guard import EntryId, Expected, Guard, end_of_entry, entry_at, entry_id
+from sparkwire.kafka.files.entries import Entry, EntryId, header_at
 from sparkwire.kafka.files.kafka_log import find, part_bytes
+from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.log_rows import HIDDEN, LogQuery
 from sparkwire.kafka.files.naming import Segment, base_offset_of
-from sparkwire.kafka.files.plan import NOT_TRANSACTED, LogBounds, OpenPartition, SegmentPart
+from sparkwire.kafka.files.plan import NOT_TRANSACTED, Expected, Guard, LogBounds, OpenPartition, SegmentPart
 from sparkwire.kafka.files.replicas import LONGEST
-from sparkwire.kafka.files.seek import FIRST, FoundEntry, last_entry, log_dir_file
-from sparkwire.kafka.files.splits import split_positions
+from sparkwire.kafka.files.seek import FIRST, last_entry, log_dir_file, split_positions
 from sparkwire.kafka.files.transactions import Tracker
 
 _SCANNED = 1 << 20  # number of bytes to compare with zero at a time
@@ -160,7 +160,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
                     entry = partition.seeker(k).last()
                 if entry is not None:
                     near = _after(partition, k, entry, position)._replace(first=end.first)
-                    if k < to.segment and entry.position + entry.size < position:
+                    if k < to.segment and entry.stop < position:
                         # The offsets of its corrupt end are unknown.
                         near = near._replace(next=max(near.next, log[k + 1].base_offset or 0))
                     return near._replace(next=max(_first(begin, end), partition.before(k, near.next)))
@@ -206,7 +206,7 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             following = None if k == to.segment else _end_offset(partition, k)
             after = end.next if k == to.segment else partition.before(k, following or 0)
             offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in places), after]
-            known = [entry_at(seeker.log, position) for position in positions]
+            known = [_expected_at(seeker.log, position) for position in positions]
             known[0] = known[0] or _in_segment(from_.last, k)
             known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
             if not segment.file.compressed:
@@ -260,12 +260,10 @@ def _first(begin: LogOffset | None, end: LogOffset) -> int:
     return FIRST if end.first is None else end.first
 
 
-def _after(partition: OpenPartition, k: int, entry: FoundEntry, position: int) -> LogOffset:
+def _after(partition: OpenPartition, k: int, entry: Entry, position: int) -> LogOffset:
     """The offset after an entry of segment ``k``; all bytes before ``position`` were returned."""
     file = partition.segments[k].file.basename
-    identity = entry_id(partition.seeker(k).log, entry.position)
-    last = None if identity is None else LastEntry(file, entry.position, identity)
-    return LogOffset(entry.last + 1, file, position, last)
+    return LogOffset(entry.last + 1, file, position, LastEntry(file, entry.position, entry.id))
 
 
 def _spans(partition: OpenPartition, from_: ResumePosition, to: ResumePosition) -> Iterator[tuple[int, int, int]]:
@@ -277,6 +275,12 @@ def _spans(partition: OpenPartition, from_: ResumePosition, to: ResumePosition) 
             yield k, start, stop
 
 
+def _expected_at(log: Log, position: int) -> Expected | None:
+    """The entry framed at a position."""
+    entry = header_at(log, position)
+    return None if entry is None else Expected(position, entry.id)
+
+
 def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
     return last[1] if last is not None and last[0] == k else None
 
@@ -284,8 +288,7 @@ def _in_segment(last: tuple[int, Expected] | None, k: int) -> Expected | None:
 def _last_of(partition: OpenPartition, k: int, start: int) -> Expected | None:
     """The last entry of a segment that is not the last segment; None if the entry begins before ``start``."""
     last = partition.seeker(k).last()
-    entry = None if last is None else entry_at(partition.seeker(k).log, last.position)
-    return entry if entry is not None and entry.position >= start else None
+    return Expected(last.position, last.id) if last is not None and last.position >= start else None
 
 
 def _both(partition: OpenPartition, begin: LogOffset | None, end: LogOffset) -> tuple[ResumePosition, ResumePosition]:
@@ -310,38 +313,38 @@ def resume_position(partition: OpenPartition, at: LogOffset) -> ResumePosition:
     """The position at which reading resumes after ``at``; Lost if that entry does not exist."""
     if at.last is None:
         return _at_offset(partition, at)
-    k, position = _last_given(partition, at.last)
-    if k is None:
+    found = _last_returned(partition, at.last)
+    if found is None:
         return _at_offset(partition, at)
+    k, entry = found
     if at.next > partition.before(k) and (end := partition.reach().next) < at.next:
         raise Lost(f"the log ends at offset {end} now")  # another segment has the later offsets
-    last, log = (k, Expected(position, at.last.id)), partition.seeker(k).log
-    ends, following = end_of_entry(log, position)
+    last, log = (k, Expected(entry.position, entry.id)), partition.seeker(k).log
     if at.file != at.last.file:
         segment = segment_named(partition, at.file)
         if segment is not None and segment > k:
             return ResumePosition(segment, min(at.position, partition.seeker(segment).log.source.size), last)
         if k + 1 < len(partition.segments):
             raise Lost(f"{at.file} no longer exists")
-        if following != at.next:
+        if entry.last + 1 != at.next:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
     # The position is after the entry and the corrupt bytes that follow it.
-    given = at.position + position - at.last.position if at.file == at.last.file else 0
-    if given > ends and log.is_valid(ends):  # a broker has truncated them and appended new entries
-        given = ends
-    return ResumePosition(k, min(log.source.size, max(given, ends)), last)
+    given = at.position + entry.position - at.last.position if at.file == at.last.file else 0
+    if given > entry.stop and log.is_valid(entry.stop):  # a broker has truncated them and appended new entries
+        given = entry.stop
+    return ResumePosition(k, min(log.source.size, max(given, entry.stop)), last)
 
 
-def _last_given(partition: OpenPartition, last: LastEntry) -> tuple[int | None, int]:
-    """Segment and position of an entry: its old position, else the position of the entry with its offset."""
+def _last_returned(partition: OpenPartition, last: LastEntry) -> tuple[int, Entry] | None:
+    """The segment of the last entry returned, and the entry: at its old position, else the entry with its offset."""
     k = segment_named(partition, last.file)
-    if k is not None and entry_id(partition.seeker(k).log, last.position) == last.id:
-        return k, last.position
+    if k is not None:
+        entry = header_at(partition.seeker(k).log, last.position)
+        if entry is not None and entry.id == last.id:
+            return k, entry
     k = _holding(partition, last.id.offset)
     entry = partition.seeker(k).find_offset(last.id.offset)
-    if entry is not None and entry_id(partition.seeker(k).log, entry.position) == last.id:
-        return k, entry.position
-    return None, 0
+    return (k, entry) if entry is not None and entry.id == last.id else None
 
 
 def segment_named(partition: OpenPartition, file: str) -> int | None:
@@ -433,7 +436,7 @@ def end_of(partition: OpenPartition, at: ResumePosition | None, begin: LogOffset
     file = partition.segments[final].file
     ends = at.position if at is not None and at.segment == final else 0
     if last is not None and k == final:
-        ends = last.position + last.size
+        ends = last.stop
     position = _given_until(file, partition.seeker(final).log.source, ends)
     if last is not None:
         after = _after(partition, k, last, 0)

@@ -1,4 +1,4 @@
-"""Read the entries of a segment from any entry on, in chunks, in bounded memory for files of any size.
+"""Find the entries of a segment from any entry on, in chunks, in bounded memory for files of any size. `entries` reads them.
 
 The entries are the same as those of `kafka.framing`: each begins at the end of the previous entry, and after corrupt bytes at the
 next position of a valid entry. The next entry depends only on the bytes from the current entry on. So a reader may begin at any
@@ -16,25 +16,26 @@ from typing import NamedTuple
 import numpy as np
 
 from sparkwire.base.error_codes import BAD_MAGIC, CRC_MISMATCH, OK
-from sparkwire.core.column import arrays, part
+from sparkwire.core.column import Binary, arrays, empty, part
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.kafka.framing import (
     THE_END,
     EntrySums,
     FrameBlock,
+    Framing,
     crc_ok,
     crc_ok_in_row,
     entry_end,
     entry_sums,
-    frame_blocks,
     frame_error,
-    framing_of_row,
+    framing_of,
+    framing_of_entries,
     next_valid,
     reach_of,
     size_is_plausible,
 )
-from sparkwire.kafka.layout import BATCH_SIZE, OVERHEAD
-from sparkwire.kernels import Bytes, int64, kernel
+from sparkwire.kafka.layout import BATCH_SIZE, LEAST_SIZE, OVERHEAD
+from sparkwire.kernels import Bytes, Ints, int64, kernel
 
 CHUNK = 4 << 20
 """size of a chunk [bytes]"""
@@ -43,28 +44,19 @@ SEARCHED = 16 << 20
 _FRAMES = 1 << 14
 
 
-class EntryRun(NamedTuple):
-    """Consecutive complete entries, whose checksums are not verified."""
+class Section(NamedTuple):
+    """A part of a file whose entries are being found; valid until the next section."""
 
     position: int
-    """position in the file [bytes]"""
-    data: Bytes
-    """the entries' bytes; valid until the next call of `Log.run`"""
-
-
-class Block(NamedTuple):
-    """Consecutive entries with verified checksums; some may be corrupt."""
-
-    position: int
-    """position of ``data`` in the file, from which the frames count [bytes]"""
-    data: Bytes
-    """the entries' bytes, valid until the next block; may have only the header of a corrupt entry"""
-    frames: FrameBlock
+    """position in the file from which the entries count [bytes]"""
+    source: Binary
+    """the entries' bytes; may have only the header of a corrupt entry"""
+    framing: Framing
 
     @property
-    def stop(self) -> int:
-        """Position of the next entry in the file [bytes]."""
-        return self.position + int(self.frames.stop[-1])
+    def next(self) -> int:
+        """Position in the file of the next entry to be found [bytes]."""
+        return self.position + self.framing.position
 
 
 class _Window(NamedTuple):
@@ -82,6 +74,25 @@ def chain(data: Bytes, start: int, end: int, stop: int) -> int:
     while pos < stop and frame_error(data, pos, end) == OK:
         pos = entry_end(data, pos)
     return pos
+
+
+@kernel
+def find_begins(data: Bytes, out: Ints) -> int:
+    """Note the starts of consecutive entries, and the end of the last entry. Return the number of entries."""
+    pos, count = int64(0), 0
+    while pos < data.size:
+        out[count] = pos
+        count += 1
+        pos = entry_end(data, pos)
+    out[count] = pos
+    return count
+
+
+def _rows_of(entries: Bytes) -> Binary:
+    """Consecutive complete entries, with each entry as a row."""
+    offsets = empty(len(entries) // (OVERHEAD + LEAST_SIZE) + 2, np.int64)
+    count = find_begins(entries, offsets)
+    return Binary(entries, offsets[: count + 1], None)
 
 
 @kernel
@@ -173,33 +184,43 @@ class Log:
         self._window: _Window | None = None
         self._found = (-1, -1)  # start of the last search, and the valid entry that it found
 
+    def sections(self, position: int, stop: int, in_rows: bool) -> Iterator[Section]:
+        """The sections with the entries that begin from ``position`` to before ``stop``.
+
+        ``in_rows``: whether each entry is a row, so that the limits of a row apply to one entry. Find all entries of a section
+        before you take the next one.
+        """
+        while position < stop:
+            entries = self._run(position, stop)
+            if len(entries):
+                source = _rows_of(entries) if in_rows else Binary(entries, np.array([0, len(entries)], np.int64), None)
+                section = Section(position, source, framing_of(source, THE_END))
+                yield section
+                end, position = position + len(entries), section.next
+                if position == end:
+                    continue
+            if position < stop:
+                section = self._corrupt(position, stop)
+                yield section
+                position = section.next
+
     # -- valid entries
 
-    def blocks(self, position: int, stop: int) -> Iterator[Block]:
-        """The entries that begin from ``position`` to before ``stop``."""
-        while position < stop:
-            run = self.run(position, stop)
-            for frames in frame_blocks(framing_of_row(run.data, THE_END)):
-                if len(frames.stop):
-                    yield Block(run.position, run.data, frames)
-                    position = run.position + int(frames.stop[-1])
-            if position < stop and position < run.position + max(1, len(run.data)):
-                block = self.corrupt(position, stop)
-                yield block
-                position = block.stop
+    def _run(self, position: int, stop: int) -> Bytes:
+        """About a chunk of complete entries that begin from ``position`` to before ``stop``; none at corrupt bytes.
 
-    def run(self, position: int, stop: int) -> EntryRun:
-        """About a chunk of complete entries that begin from ``position`` to before ``stop``; none at corrupt bytes."""
+        Their checksums are not verified.
+        """
         wanted = max(BATCH_SIZE, min(self.chunk, stop - position))
         data = self.source.view(position, wanted)
         if frame_error(data, 0, self.source.size - position) != OK:
-            return EntryRun(position, data[:0])
+            return data[:0]
         first = int(entry_end(data, 0))
         if first > wanted:
             if not self._is_credible(position, first):
-                return EntryRun(position, data[:0])
+                return data[:0]
             data = self.source.view(position, first)
-        return EntryRun(position, data[: chain(data, 0, len(data), stop - position)])
+        return data[: chain(data, 0, len(data), stop - position)]
 
     def _is_credible(self, position: int, size: int) -> bool:
         """Whether to load an entry with this stored size."""
@@ -224,7 +245,7 @@ class Log:
 
     # -- after corrupt bytes
 
-    def corrupt(self, position: int, stop: int) -> Block:
+    def _corrupt(self, position: int, stop: int) -> Section:
         """One or more entries from ``position`` on, of which the first cannot be read."""
         since, next_entry = self._found
         next_entry = next_entry if since <= position + 1 <= next_entry else -1
@@ -240,10 +261,9 @@ class Log:
                 self.verify, known, window.sums, frames,
             )  # fmt: skip
             if count:
-                block = Block(window.position, data, part(frames, 0, int(count)))
                 if following >= 0:
-                    self._found = window.position + int(block.frames.begin[-1]) + 1, window.position + int(following)
-                return block
+                    self._found = window.position + int(frames.begin[count - 1]) + 1, window.position + int(following)
+                return Section(window.position, *framing_of_entries(data, part(frames, 0, int(count))))
             if not missing or next_entry >= 0:
                 return self._single_entry(position)
             next_entry = self.search(position + 1)
@@ -257,7 +277,7 @@ class Log:
             window = self._window = _Window(position, length, entry_sums(0, length))
         return window
 
-    def _single_entry(self, position: int) -> Block:
+    def _single_entry(self, position: int) -> Section:
         """The single entry at ``position``, if a window is too small to determine its end."""
         left = self.source.size - position
         header = self._header(position)
@@ -276,7 +296,7 @@ class Log:
         frames.row[0] = frames.begin[0] = 0
         frames.stop[0], frames.whole[0], frames.error[0] = stop - position, whole, error
         frames.reach[0] = reach_of(header, 0, min(len(header), stop - position), error)
-        return Block(position, header, frames)
+        return Section(position, *framing_of_entries(header, frames))
 
     def search(self, position: int) -> int:
         """Position of the first valid entry from ``position`` on; the end of the file if there is none."""

@@ -19,14 +19,12 @@ from sparkwire.errors import CorruptDataError
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import losses
-from sparkwire.kafka.files.decode import pieces, record_decoder, record_positions
-from sparkwire.kafka.files.headers import batch_pieces, header_pieces
+from sparkwire.kafka.files.entries import HEADERS, VERIFIED, Entries, RecordsDepth, read_entries
 from sparkwire.kafka.files.log import SEARCHED, Log
 from sparkwire.kafka.files.plan import SegmentPart
 from sparkwire.kafka.files.replicas import FAIL
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
-from sparkwire.kafka.framing import FrameBlock
 from sparkwire.kafka.layout import CONTROL, ENTRY, MAGIC, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.search import ANYTHING, Search
@@ -72,11 +70,11 @@ _NEWEST_MAGIC = 2
 _FRAMING = (TRUNCATED, BAD_MAGIC, BAD_LENGTH)
 
 
-def is_wrong_format(source: OpenFile, position: int, frames: FrameBlock) -> bool:
-    """Whether the entries at ``position`` are the whole file, none of them is valid, and the file does not begin like a log."""
-    if position or len(frames.begin) != 1 or frames.error[0] not in _FRAMING:
+def is_wrong_format(source: OpenFile, block: Entries) -> bool:
+    """Whether entries are the whole file, none of them is valid, and the file does not begin like a log."""
+    if len(block.positions) != 1 or block.frames.error[0] not in _FRAMING:
         return False
-    whole = int(frames.stop[0] - frames.begin[0]) == source.size
+    whole = block.positions[0] == 0 and block.end == source.size
     return whole and not may_begin_a_log(bytes(source.read(0, min(MAGIC + 1, source.size))))
 
 
@@ -105,34 +103,34 @@ _CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
 
 
 def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-    """The records of a part, a piece at a time."""
+    """The records of a part, a block at a time."""
     names = _decoded(query)
     offsets = OffsetRange(part.first_offset, part.end_offset - 1)
     # The lost offsets at an unreadable record are those between its neighbours, so these must be read, too.
     pattern = query.search.pattern() if query.search.active and not _selects_losses(query) else ANYTHING
-    decoder = record_decoder(query.verify, query.max_batch_bytes, names, offsets, pattern)
+    depth = RecordsDepth(names, offsets, query.max_batch_bytes, pattern)
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
         holes = losses.Holes(log, part) if _selects_losses(query) else None
-        for piece in pieces(log, part.start, min(part.stop, source.size), decoder, part.joined):
-            records = piece.scan
+        for block in read_entries(log, part.start, min(part.stop, source.size), depth, part.joined):
+            records = block.records
             columns = columns_of(records, table)
             if holes is not None:
-                columns |= holes.of_records(records, piece.position)
+                columns |= holes.of_records(block)
             if HIDDEN in names:
                 columns[HIDDEN] = _hidden_records(part, records)
             if TIMESTAMP_TYPE in names:
                 columns[TIMESTAMP_TYPE] = _timestamp_types(records)
             if "position" in names:
-                columns["position"] = primitive(record_positions(records) + piece.position)
-            if "error" in names and is_wrong_format(source, piece.position, records.entries.frames):
+                columns["position"] = primitive(records.spread(block.positions))
+            if "error" in names and is_wrong_format(source, block):
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             yield _finished(query, part, columns, records.rows, _kept_records(query, part, records))
 
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
-    """The batches of a part, a piece at a time. It computes checksums only if the query needs them."""
+    """The batches of a part, a block at a time. It computes checksums only if the query needs them."""
     needed = {*_decoded(query), "size", "base_offset", "last_offset"}
     if query.committed or HIDDEN in needed:
         needed |= {"is_control", "is_transactional", "producer_id"}
@@ -141,15 +139,14 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
         holes = losses.Holes(log, part) if _selects_losses(query) else None
-        for piece in (batch_pieces if checked else header_pieces)(log, part.start, stop, part.joined):
-            columns = columns_of(piece.scan, table)
+        for block in read_entries(log, part.start, stop, VERIFIED if checked else HEADERS, part.joined):
+            columns = columns_of(block.headers, table)
             if holes is not None:
-                end = int(piece.positions[-1] + piece.scan.frames.stop[-1] - piece.scan.frames.begin[-1])
-                columns |= holes.of_batches(piece.scan, end, columns["error"])
+                columns |= holes.of_batches(block, columns["error"])
             if HIDDEN in needed:
                 columns[HIDDEN] = _hidden(part, _first_offset(columns), _is_aborted_batch(part, columns))
-            columns["position"] = primitive(piece.positions)
-            if "error" in columns and is_wrong_format(source, int(piece.positions[0]), piece.scan.frames):
+            columns["position"] = primitive(block.positions)
+            if "error" in columns and is_wrong_format(source, block):
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             if "record_count" in needed:  # an incomplete batch announces records that do not exist
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)

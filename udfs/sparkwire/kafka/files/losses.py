@@ -12,13 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.error_codes import OK
 from sparkwire.core.column import primitive
-from sparkwire.kafka.batch_headers import BatchHeaders
+from sparkwire.kafka.files.entries import Entries, Entry
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.plan import SegmentPart
-from sparkwire.kafka.files.seek import END, FIRST, FoundEntry, first_entry
-from sparkwire.kafka.records import Records
+from sparkwire.kafka.files.seek import END, FIRST, first_entry
 
 COLUMNS: Final = {"first_lost": pa.int64(), "last_lost": pa.int64()}
 DOCS: Final = {
@@ -45,63 +43,62 @@ class Holes:
             self._before = max(self._before, np.int64(part.segment.base_offset - 1))
         self._within = False
         """whether the entry before the next piece is corrupt"""
-        self._after: tuple[int, FoundEntry | None] | None = None
+        self._after: tuple[int, Entry | None] | None = None
         """the start and the result of the last search for a valid entry"""
 
-    def of_batches(self, entries: BatchHeaders, end: int, corrupt: pa.Array) -> dict[str, pa.Array]:
-        """The columns of entries, which end at the position ``end`` of the file; ``corrupt`` has their errors."""
-        first, last = self._of_entries(entries, end)
-        inside = np.asarray(corrupt.is_valid()) & (entries.frames.error == OK)
-        first[inside], last[inside] = _offsets(entries)[0][inside], entries.last_offset.values[inside]
+    def of_batches(self, block: Entries, corrupt: pa.Array) -> dict[str, pa.Array]:
+        """The columns of entries; ``corrupt`` has their errors."""
+        first, last = self._of_entries(block)
+        inside = np.asarray(corrupt.is_valid()) & block.is_valid
+        first[inside], last[inside] = _first_offsets(block)[inside], block.last[inside]
         return self._columns(first, last)
 
-    def of_records(self, records: Records, position: int) -> dict[str, pa.Array]:
-        """The columns of records; the positions of their entries count from ``position`` of the file."""
-        stops = records.entries.frames.stop
-        end = position + int(stops[-1]) if len(stops) else position
-        entries, rows = records.entries, records.entry_of_row()
-        first, last = (of_entries[rows] for of_entries in self._of_entries(entries, end))
-        inside = np.asarray(records.error().is_valid()) & (entries.frames.error == OK)[rows]
+    def of_records(self, block: Entries) -> dict[str, pa.Array]:
+        """The columns of the entries' records."""
+        records = block.records
+        rows = records.entry_of_row()
+        first, last = (of_entries[rows] for of_entries in self._of_entries(block))
+        inside = np.asarray(records.error().is_valid()) & block.is_valid[rows]
         if inside.any():
             exact, known = records.offset(), ~inside
             offsets = exact.fill_null(FIRST).to_numpy()
             known &= np.asarray(exact.is_valid())
-            lowest, highest = (of_entries[rows] for of_entries in (_offsets(entries)[0], entries.last_offset.values))
+            lowest, highest = _first_offsets(block)[rows], block.last[rows]
             before = _carried(np.where(known, offsets, _UNKNOWN), known, rows)
             after = _carried(np.where(known, offsets, _UNKNOWN)[::-1], known[::-1], rows[::-1])[::-1]
             first[inside] = np.where(before == _UNKNOWN, lowest, before + 1)[inside]
             last[inside] = np.where(after == _UNKNOWN, highest, after - 1)[inside]
         return self._columns(first, last)
 
-    def _of_entries(self, entries: BatchHeaders, end: int) -> tuple[Ints, Ints]:
+    def _of_entries(self, block: Entries) -> tuple[Ints, Ints]:
         """First and last lost offset of each entry that begins a hole, `_UNKNOWN` for other entries."""
-        intact = entries.frames.error == OK
+        intact = block.is_valid
         count = len(intact)
         first, last = np.full(count, _UNKNOWN), np.full(count, _UNKNOWN)
-        lowest, highest = _offsets(entries)
-        if count and not intact.all():
+        lowest, highest = _first_offsets(block), block.last
+        if not intact.all():
             begins = ~intact & ~np.concatenate(([self._within], ~intact[:-1]))
             whole = np.zeros(count, np.int64)
             before = _carried(np.where(intact, highest, _UNKNOWN), intact, whole)
             before = np.where(before == _UNKNOWN, self._before, before)
             after = _carried(np.where(intact, lowest, _UNKNOWN)[::-1], intact[::-1], whole)[::-1]
             if begins[-1] or (begins.any() and not intact[np.flatnonzero(begins)[-1] :].any()):
-                after = np.where(after == _UNKNOWN, self._first_after(end), after)
+                after = np.where(after == _UNKNOWN, self._first_after(block.end), after)
             known = begins & (before != _UNKNOWN)
             first[known] = before[known] + 1
             known = begins & (after != _UNKNOWN)
             last[known] = after[known] - 1
-        if count:
-            if intact.any():
-                self._before = highest[intact][-1]
-            self._within = not intact[-1]
+        if intact.any():
+            self._before = highest[intact][-1]
+        self._within = not intact[-1]
         return first, last
 
     def _first_after(self, position: int) -> np.int64:
         """The offset of the first valid entry from a position on, or of the next segment."""
-        if self._after is None or not self._after[0] <= position or (self._after[1] or _NONE).position < position:
-            self._after = position, first_entry(self._log, position, FIRST)
-        first = self._after[1]
+        since, first = self._after or (END, None)
+        if since > position or (first is not None and first.position < position):
+            first = first_entry(self._log, position, FIRST)
+            self._after = position, first
         if first is not None:
             return np.int64(first.first)
         return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
@@ -118,13 +115,9 @@ class Holes:
         }
 
 
-_NONE: Final = FoundEntry(2**63, 0, 0, 0, 0, 0)
-
-
-def _offsets(entries: BatchHeaders) -> tuple[Ints, Ints]:
-    """The first and last offset of each entry; the first of a compressed message of magic 0 or 1 is unknown."""
-    stored = entries.field("offset").values
-    return np.where(entries.is_wrapper, _UNKNOWN, stored), entries.last_offset.values
+def _first_offsets(block: Entries) -> Ints:
+    """The first offset of each entry; that of a compressed message of magic 0 or 1 is unknown."""
+    return np.where(block.headers.is_wrapper, _UNKNOWN, block.first)
 
 
 def _carried(values: Ints, known: npt.NDArray[np.bool_], groups: npt.NDArray[np.integer]) -> Ints:

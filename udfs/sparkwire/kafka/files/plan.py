@@ -15,12 +15,10 @@ from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.table import FILE_COST, packed
 from sparkwire.kafka.entry_payloads import OffsetRange
 from sparkwire.kafka.files import remote
-from sparkwire.kafka.files.decode import pieces, record_decoder
-from sparkwire.kafka.files.guard import Guard, entry_id
+from sparkwire.kafka.files.entries import Entry, EntryId, RecordsDepth, header_at, read_entries
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
-from sparkwire.kafka.files.seek import END, FIRST, PAGE, FoundEntry, Seeker, first_entry
-from sparkwire.kafka.files.splits import split_positions
+from sparkwire.kafka.files.seek import END, FIRST, PAGE, Seeker, first_entry, split_positions
 from sparkwire.kafka.files.transactions import Aborted, PartitionTransactions, Tracker
 from sparkwire.kafka.files.txn_files import (
     LoggedBatch,
@@ -30,8 +28,31 @@ from sparkwire.kafka.files.txn_files import (
     open_after_remote,
     open_before,
 )
-from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.layout import NO_TIMESTAMP
+
+
+class Expected(NamedTuple):
+    """An entry that a segment must have at a position [bytes]."""
+
+    position: int
+    id: EntryId
+
+    def is_in(self, log: Log) -> bool:
+        entry = header_at(log, self.position)
+        return entry is not None and entry.id == self.id
+
+
+class Guard(NamedTuple):
+    """The state of the log for which a part of a stream was planned, to detect that a file has changed since then."""
+
+    log: str
+    expected: tuple[Expected, ...]
+    first: int
+    """offset of the part's first record"""
+    end: int
+    """offset after the part's last record"""
+    fails: bool
+    """whether data loss fails the query"""
 
 
 class SegmentPart(NamedTuple):
@@ -236,7 +257,7 @@ class OpenPartition:
 
     def reach(self) -> Reach:
         """The start and end of the partition."""
-        last: FoundEntry | None = None
+        last: Entry | None = None
         for k in range(len(self.segments) - 1, -1, -1):
             last = self.seeker(k).last()
             if last is not None:
@@ -253,20 +274,19 @@ class OpenPartition:
 
     def offset_of(self, timestamp: int, offset: int) -> int | None:
         """Offset of the first record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
-        decoder = record_decoder(self.verify, MAX_BATCH_BYTES, (), OffsetRange(offset, END - 1))
+        depth = RecordsDepth((), OffsetRange(offset, END - 1))
         for k in self._holding(offset, END):
             seeker = self.seeker(k)
             entry = seeker.find_timestamp(timestamp, offset)
             before = self.before(k)
             while entry is not None and entry.first < before:
-                after = entry.position + entry.size
-                for piece in pieces(seeker.log, entry.position, entry.position + 1, decoder):
-                    times = piece.scan.timestamp_ms().fill_null(-1).to_numpy(zero_copy_only=False)
-                    offsets = piece.scan.offset().fill_null(-1).to_numpy(zero_copy_only=False)
+                for block in read_entries(seeker.log, entry.position, entry.position + 1, depth):
+                    times = block.records.timestamp_ms().fill_null(-1).to_numpy(zero_copy_only=False)
+                    offsets = block.records.offset().fill_null(-1).to_numpy(zero_copy_only=False)
                     good = np.flatnonzero((times >= timestamp) & (offsets >= offset) & (offsets < before))
                     if len(good):
                         return int(offsets[good[0]])
-                entry = first_entry(seeker.log, after, offset, timestamp)
+                entry = first_entry(seeker.log, entry.stop, offset, timestamp)
         return None
 
     def _holding(self, first: int, end: int) -> Iterator[int]:
@@ -327,7 +347,8 @@ class OpenPartition:
         for k in self._holding(offset, offset + 1):
             log, entry = self.seeker(k).log, self.seeker(k).find_offset(offset)
             if entry is not None and entry.first <= offset:
-                return batch_of(log.source.view(entry.position, entry.size), entry.first)
+                # With its checksum, as the whole segment is read if this does not agree.
+                return batch_of(next(read_entries(Log(log.source), entry.position, entry.stop)))
         return None
 
     def _parts_of(self, k: int, first: int, end: int, max_bytes: int) -> Iterator[SegmentPart]:
@@ -375,7 +396,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
         now = part.segment._replace(file=part.segment.file.as_it_is_now())
         with OpenFile(now.file) as source:
             log = Log(source, verify)
-            if all(entry_id(log, one.position) == one.id for one in guard.expected):
+            if all(one.is_in(log) for one in guard.expected):
                 return [part._replace(segment=now)]
         lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
     except (FileNotFoundError, FileCut) as error:

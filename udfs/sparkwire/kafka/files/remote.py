@@ -23,11 +23,10 @@ from typing import Final, NamedTuple
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, PathParts, listed_at
 from sparkwire.kafka.files.copies import LOG, Copy, in_bucket, is_decided, topic_id_of, topic_of, without_leftovers
-from sparkwire.kafka.files.guard import entry_id
+from sparkwire.kafka.files.entries import header_at
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partition_of
-from sparkwire.kafka.files.seek import PAGE, Seeker
-from sparkwire.kafka.files.tier import index_of, small_file
+from sparkwire.kafka.files.seek import PAGE, Seeker, index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
 from sparkwire.kafka.tiered.chunk_index import InvalidManifestError, plain_chunks
 from sparkwire.kafka.tiered.chunks import ChunkLayer, HoleLayer
@@ -356,10 +355,10 @@ def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -
     if manifest.is_plain_copy or not {epoch for epoch, _ in manifest.epochs}.isdisjoint(dict(lineage)):
         return manifest
     with OpenFile(_alone(copy, manifest, keys).file) as source:
-        first = entry_id(Log(source, chunk=PAGE), 0)
-    if first is None or first.epoch in dict(manifest.epochs):
+        first = header_at(Log(source, chunk=PAGE), 0)
+    if first is None or first.id.epoch in dict(manifest.epochs):
         return manifest
-    return manifest._replace(epochs=((first.epoch, manifest.first),))
+    return manifest._replace(epochs=((first.id.epoch, manifest.first),))
 
 
 def _alone(copy: Copy, manifest: Manifest, keys: Keys) -> Segment:

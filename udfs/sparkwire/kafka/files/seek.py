@@ -1,10 +1,12 @@
-"""Find an offset or a timestamp in a segment as Kafka does: with its indexes if they agree with it, else by its headers.
+"""Find an offset or a timestamp in a segment as Kafka does: with its indexes if they agree with it, else by its entries.
 
 An index has no checksum, and may be truncated, zeroed, corrupt, or belong to another file. So an index entry counts only under
 two conditions: it points to a valid log entry before the target, and valid entries connect it with the previous index entry.
-Otherwise the search tries the previous index entry, and finally the beginning of the segment. From there, it reads headers. A
-wrong index makes a search longer. Only an index that fits the bytes inside a record's value can point there.
-If a task begins there, the previous task does not end there, and the query fails (`decode.check_joined`).
+Otherwise the search tries the previous index entry, and finally the beginning of the segment. From there, it reads entries. A
+wrong index makes a search longer. Only an index that fits the bytes inside a record's value can point there. If a task begins
+there, the previous task does not end there, and the query fails (`entries.read_entries`).
+
+Positions at which a segment can be split, and other small files of a segment, are found here, too.
 """
 
 from __future__ import annotations
@@ -15,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.error_codes import OK
-from sparkwire.kafka.files import tier
-from sparkwire.kafka.files.log import Block, Log
+from sparkwire.core.sources.storage import File, FileCut, OpenFile
+from sparkwire.kafka.files.entries import Entry, read_entries
+from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
-from sparkwire.kafka.framing import FrameBlock
-from sparkwire.kafka.layout import BATCH, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
-from sparkwire.kernels import Bytes, i8, i32, i64, int64, kernel
+from sparkwire.kafka.tiered.encryption_keys import Keys
+from sparkwire.kafka.tiered.manifest import OFFSETS, PRODUCERS, TIMES, TRANSACTIONS, Manifest
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,84 +30,34 @@ PAGE = 64 << 10
 """size of a read in a search [bytes]"""
 FIRST, END = -(2**63), 2**63
 """bounds of all possible offsets, the end exclusive"""
+LARGEST_INDEX = 64 << 20
+"""an index larger than this has no effect [bytes]"""
+LEAD = 256 << 10
+"""number of bytes before a split that consecutive valid entries must have, if an earlier split is not nearer [bytes]"""
 _TRIED = 8
-
-_LAST_DELTA = BATCH["last_offset_delta"].offset
-_MAX_TIMESTAMP = BATCH["max_timestamp"].offset
-_TIMESTAMP = OVERHEAD + MESSAGE_1["timestamp"].offset
+_PARTS = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS, ".txnindex": TRANSACTIONS}
+"""the parts of an object with a segment's indexes in a bucket"""
 
 
-class FoundEntry(NamedTuple):
-    """A framed entry that a search found."""
-
-    position: int
-    first: int
-    """stored offset: of the first record in magic 2, of the last record in magic 0 and 1"""
-    last: int
-    max_timestamp: int
-    """[ms since epoch], `NO_TIMESTAMP` for none"""
-    size: int
-    after: int
-    """end of the previous valid entry; the bytes between are corrupt"""
-
-
-@kernel
-def first_reaching(data: Bytes, frames: FrameBlock, offset: int, timestamp: int) -> int:
-    """Index of the first valid entry with at least this last offset and largest timestamp, else the number of entries."""
-    for i in range(frames.begin.size):
-        if frames.error[i] == OK:
-            _, last, time = entry_numbers(data, int64(frames.begin[i]))
-            if last >= offset and time >= timestamp:
-                return i
-    return frames.begin.size
-
-
-@kernel
-def entry_numbers(data: Bytes, pos: int) -> tuple[int, int, int]:
-    """Stored offset, last offset and largest timestamp of the entry at ``pos``."""
-    offset = i64(data, pos, False)
-    magic = i8(data, pos + MAGIC)
-    if magic == 2:
-        last = offset + int64(i32(data, pos + _LAST_DELTA, False))
-        return offset, last, i64(data, pos + _MAX_TIMESTAMP, False)
-    time = i64(data, pos + _TIMESTAMP, False) if magic == 1 else int64(NO_TIMESTAMP)
-    return offset, offset, time
-
-
-def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> FoundEntry | None:
+def first_entry(log: Log, position: int, offset: int, timestamp: int = -(2**63)) -> Entry | None:
     """The first entry from ``position`` on, the start of an entry, with at least this last offset and largest timestamp."""
-    for block in log.blocks(position, log.source.size):
-        at = int(first_reaching(block.data, block.frames, offset, timestamp))
-        if at < len(block.frames.begin):
-            return entry_of(block, at, position)
-        position = _valid_until(block, at, position)
+    for block in read_entries(log, position, log.source.size):
+        reaching = np.flatnonzero(block.is_valid & (block.last >= offset) & (block.max_timestamp >= timestamp))
+        if len(reaching):
+            return block.entry(int(reaching[0]), position)
+        position = block.valid_until(len(block.positions), position)
     return None
 
 
-def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> FoundEntry | None:
+def last_entry(log: Log, position: int, stop: int = 2**63 - 1) -> Entry | None:
     """The last entry that begins from ``position`` to before ``stop``."""
     last = None
-    for block in log.blocks(position, min(stop, log.source.size)):
-        valid = np.flatnonzero(block.frames.error == OK)
+    for block in read_entries(log, position, min(stop, log.source.size)):
+        valid = np.flatnonzero(block.is_valid)
         if len(valid):
-            last = entry_of(block, int(valid[-1]), position)
-            position = last.position + last.size
+            last = block.entry(int(valid[-1]), position)
+            position = last.stop
     return last
-
-
-def entry_of(block: Block, at: int, after: int = 0) -> FoundEntry:
-    """A valid entry of a block; ``after`` is the end of the last valid entry before the block."""
-    begin, stop = int(block.frames.begin[at]), int(block.frames.stop[at])
-    first, last, time = entry_numbers(block.data, begin)
-    return FoundEntry(
-        block.position + begin, int(first), int(last), int(time), stop - begin, _valid_until(block, at, after)
-    )
-
-
-def _valid_until(block: Block, at: int, after: int) -> int:
-    """The end of the last valid entry before the entry ``at``."""
-    valid = np.flatnonzero(block.frames.error[:at] == OK)
-    return block.position + int(block.frames.stop[valid[-1]]) if len(valid) else after
 
 
 # -- indexes
@@ -143,20 +94,51 @@ def _index(segment: Segment, suffix: str, layout: list[tuple[str, str]]) -> Inde
 def sibling_of(segment: Segment, suffix: str) -> bytes:
     """The segment's file with another suffix; empty if it does not exist, cannot be read, or is too large.
 
-    Also empty if a broker truncates it now: an active segment's index is larger than its entries until the segment rolls.
+    In a bucket, a snapshot is that of the segment's end. On disk, it is empty if a broker truncates it now: an active segment's
+    index is larger than its entries until the segment rolls.
     """
-    if segment.remote is not None:
-        return tier.sibling_of(segment, suffix)
-    if segment.base_offset is None:
+    file, remote = segment.file, segment.remote
+    if remote is None:
+        stem = file.basename.partition(".")[0]
+        return b"" if segment.base_offset is None else small_file(file.sibling(stem + suffix))
+    if remote.manifest is None:
         return b""
-    stem = segment.file.basename.partition(".")[0]
-    return tier.small_file(segment.file.sibling(stem + suffix))
+    if remote.manifest.is_plain_copy:
+        return small_file(file.sibling(file.basename.removesuffix(".log") + suffix))
+    return index_of(remote.indexes, remote.manifest, remote.keys, _PARTS[suffix])
+
+
+def index_of(indexes: File | None, manifest: Manifest, keys: Keys, name: str) -> bytes:
+    """One of a segment's indexes; empty if it does not exist or cannot be read."""
+    span = manifest.indexes.get(name)
+    if indexes is None or span is None or not span.size:
+        return b""
+    try:
+        with OpenFile(indexes) as source:
+            raw = source.read(span.position, span.size)
+    except (OSError, FileCut):  # without an index there are the headers
+        return b""
+    if manifest.encryption is None:
+        return raw
+    return keys.decrypt(raw, *manifest.encryption) or b""
+
+
+def small_file(file: File) -> bytes:
+    """A file's content; empty if it does not exist, cannot be read, or is too large."""
+    try:
+        with OpenFile(file) as source:
+            return source.view(0, source.size).tobytes() if source.size <= LARGEST_INDEX else b""
+    except (OSError, FileCut):  # without an index there are the headers
+        return b""
 
 
 def log_dir_file(segment: Segment, name: str) -> bytes:
     """A file beside the segment's folder; empty if it does not exist."""
     folder = segment.file.folder
-    return tier.small_file(segment.file._replace(path=folder).sibling(name))
+    return small_file(segment.file._replace(path=folder).sibling(name))
+
+
+# -- look-ups
 
 
 class Seeker:
@@ -195,15 +177,15 @@ class Seeker:
             self._proved[k] = self.log.is_valid(position) and leads_to(self.log, before, position)
         return self._proved[k]
 
-    def entry_at(self, position: int) -> FoundEntry:
+    def entry_at(self, position: int) -> Entry:
         """The entry that begins at a position."""
-        return entry_of(next(self.log.blocks(position, position + 1)), 0)
+        return next(read_entries(self.log, position, position + 1)).entry(0)
 
-    def find_offset(self, offset: int) -> FoundEntry | None:
+    def find_offset(self, offset: int) -> Entry | None:
         """The first entry whose last offset is at least ``offset``."""
         return first_entry(self.log, self.begin_before(offset), offset)
 
-    def find_timestamp(self, timestamp: int, offset: int) -> FoundEntry | None:
+    def find_timestamp(self, timestamp: int, offset: int) -> Entry | None:
         """The first entry that may have a record from ``offset`` on that is not older than ``timestamp`` [ms since epoch]."""
         start = max(self._begin_before_timestamp(timestamp), self.begin_before(offset))
         return first_entry(self.log, start, offset, timestamp)
@@ -224,13 +206,13 @@ class Seeker:
     def end(self) -> int:
         """The end of the last entry."""
         last = self.last()
-        return last.position + last.size if last else 0
+        return last.stop if last else 0
 
-    def last(self) -> FoundEntry | None:
+    def last(self) -> Entry | None:
         """The last entry."""
         return last_entry(self.log, self.near_the_end(0))
 
-    def last_before(self, position: int) -> FoundEntry | None:
+    def last_before(self, position: int) -> Entry | None:
         """The last entry that ends at or before a position."""
         known = int(np.searchsorted(self.offsets.values, position))
         for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
@@ -250,8 +232,67 @@ class Seeker:
 
 def leads_to(log: Log, position: int, entry: int) -> bool:
     """Whether consecutive valid entries connect ``position`` with ``entry``, both starts of entries."""
-    for block in log.blocks(position, entry):
-        if (block.frames.error != OK).any():
+    for block in read_entries(log, position, entry):
+        if not block.is_valid.all():
             return False
-        position = block.stop
+        position = block.end
     return position == entry
+
+
+# -- splits
+
+
+class SplitPosition(NamedTuple):
+    """A position between two entries."""
+
+    position: int
+    before: Entry | None
+    """the entry that ends there"""
+
+
+def split_positions(seeker: Seeker, start: int, stop: int, size: int) -> list[SplitPosition]:
+    """Positions at which a segment can be split, so that its parts have the same rows as the whole.
+
+    They are between ``start``, the position of an entry, and ``stop``, about ``size`` bytes apart; corruption can make a distance
+    larger. A reader from the front must also reach a split. So consecutive valid entries precede it for `LEAD` bytes, or from the
+    previous split on. These are found with the `.index` if that agrees with the segment, else from the previous entries.
+    """
+    places: list[SplitPosition] = []
+    position = start
+    while stop - position > size:
+        nominal = position + size
+        cut = _split(seeker.log, _before(seeker, position, nominal - LEAD), nominal, stop, position)
+        if cut is None:
+            break
+        places.append(cut)
+        position = cut.position
+    return places
+
+
+def _before(seeker: Seeker, floor: int, position: int) -> int:
+    """The start of an entry at about ``position``, or ``floor``, which is such a start."""
+    positions = seeker.offsets.values
+    known = int(np.searchsorted(positions, position, "right"))
+    for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
+        if positions[k] <= floor:
+            break
+        if seeker.is_entry(k):
+            return int(positions[k])
+    return floor
+
+
+def _split(log: Log, position: int, nominal: int, stop: int, floor: int) -> SplitPosition | None:
+    """The first split from ``nominal`` on. It counts valid entries from ``position`` on."""
+    first, before = position, None
+    for block in read_entries(log, position, stop):
+        begins, corrupt = block.positions, np.flatnonzero(~block.is_valid).tolist()
+        low = 0
+        for high in [*corrupt, len(begins)]:
+            least = nominal if first == floor else max(nominal, first + LEAD)
+            at = low + int(np.searchsorted(begins[low:high], least))
+            if at < high:
+                return SplitPosition(int(begins[at]), block.entry(at - 1) if at > low else before)
+            if high < len(begins):
+                first, low = int(block.stops[high]), high + 1
+        before = block.entry(len(begins) - 1) if low < len(begins) else None
+    return None

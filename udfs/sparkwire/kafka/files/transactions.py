@@ -8,28 +8,24 @@ broker's own files (`txn_files`) replace a part of that pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.base.error_codes import OK
-from sparkwire.core.column import empty
+from sparkwire.kafka.files.entries import Entries, read_entries
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.seek import END, entry_numbers
-from sparkwire.kafka.framing import FrameBlock
-from sparkwire.kafka.layout import BATCH, BATCH_SIZE, CONTROL, CONTROL_TYPES, MAGIC, TRANSACTIONAL
-from sparkwire.kernels import Bytes, i8, i16, i64, int64, kernel
+from sparkwire.kafka.files.seek import END
+from sparkwire.kafka.layout import BATCH_SIZE, CONTROL_TYPES, TRANSACTIONAL
+from sparkwire.kernels import Bools, Bytes, i16, int64, kernel
 from sparkwire.kernels.varint import varint, varlong
 
 Ints = npt.NDArray[np.int64]
 
 ABORT, _COMMIT = CONTROL_TYPES.index("ABORT"), CONTROL_TYPES.index("COMMIT")
 DATA = -1
-"""the value in place of a marker for a data batch"""
-_ATTRIBUTES = BATCH["attributes"].offset
-_PRODUCER = BATCH["producer_id"].offset
+"""the value in place of a control type for a batch with data"""
 
 
 class Aborted(NamedTuple):
@@ -50,25 +46,35 @@ class PartitionTransactions(NamedTuple):
     """offset at which the first open transaction begins"""
 
 
-@kernel
-def transactional(data: Bytes, frames: FrameBlock, out: Ints) -> int:
-    """Note producer, first and last offset, and marker of the transactional batches among entries. Return their number.
+class TransactionalBatch(NamedTuple):
+    """A transactional batch in the log."""
 
-    ``out`` is (4, n). The marker is the control type, -1 for data.
-    """
-    count = 0
-    for i in range(frames.begin.size):
-        pos = int64(frames.begin[i])
-        if frames.error[i] == OK and i8(data, pos + MAGIC) == 2:
-            attributes = i16(data, pos + _ATTRIBUTES, False)
-            if attributes & TRANSACTIONAL:
-                first, last, _ = entry_numbers(data, pos)
-                out[0, count] = i64(data, pos + _PRODUCER, False)
-                out[1, count] = first
-                out[2, count] = last
-                out[3, count] = _marker(data, pos + BATCH_SIZE, frames.stop[i]) if attributes & CONTROL else DATA
-                count += 1
-    return count
+    producer_id: int
+    first: int
+    last: int
+    marker: int
+    """the control type, `DATA` for a batch with data"""
+
+
+def transactional_batches(block: Entries) -> Iterator[TransactionalBatch]:
+    """The transactional batches among entries with all their bytes."""
+    headers = block.headers
+    if not headers.may_have(TRANSACTIONAL):
+        return
+    chosen = np.flatnonzero(block.is_valid & headers.is_transactional().values)
+    markers = np.full(len(chosen), DATA, np.int64)
+    begin, stop, is_control = block.frames.begin, block.frames.stop, headers.is_control().values
+    read_markers(block.source.data, begin[chosen], stop[chosen], is_control[chosen], markers)
+    columns = (headers.field("producer_id").values, block.first, block.last)
+    yield from map(TransactionalBatch, *(column[chosen].tolist() for column in columns), markers.tolist())
+
+
+@kernel
+def read_markers(data: Bytes, begin: Ints, stop: Ints, is_control: Bools, out: Ints) -> None:
+    """Note the control types of the batches that are control batches."""
+    for i in range(begin.size):
+        if is_control[i]:
+            out[i] = _marker(data, int64(begin[i]) + BATCH_SIZE, int64(stop[i]))
 
 
 @kernel
@@ -97,14 +103,12 @@ class Tracker:
         self._aborted: list[Aborted] = []
 
     def follow(self, log: Log, position: int, stop: int, before: int = END) -> int:
-        """Read the headers of the entries that begin from ``position`` to before ``stop``. Return the position of the next entry.
+        """Read the entries that begin from ``position`` to before ``stop``. Return the position of the next entry.
 
         ``before`` is the offset from which on another segment is the log.
         """
-        for block in log.blocks(position, stop):
-            ends = empty(4 * len(block.frames.begin), np.int64).reshape(4, -1)
-            count = int(transactional(block.data, block.frames, ends))
-            for producer, first, last, marker in zip(*ends[:, :count].tolist(), strict=True):
+        for block in read_entries(log, position, stop):
+            for producer, first, last, marker in transactional_batches(block):
                 if first >= before:
                     continue
                 if marker == DATA:
@@ -113,7 +117,7 @@ class Tracker:
                     first_offset = self._opened.pop(producer, None)
                     if marker == ABORT and first_offset is not None:
                         self._aborted.append(Aborted(producer, first_offset, last))
-            position = block.stop
+            position = block.end
         return position
 
     def skip_to(self, aborted: Iterable[Aborted], opened: Mapping[int, int]) -> None:

@@ -17,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.error_codes import OK
+from sparkwire.kafka.files.entries import Entries
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import PAGE, sibling_of
-from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional
-from sparkwire.kafka.framing import THE_END, frame_blocks, framing_of_row
+from sparkwire.kafka.files.transactions import ABORT, DATA, Aborted, transactional_batches
 from sparkwire.kafka.indexes import TXN_INDEX, aborted_txns
-from sparkwire.kafka.layout import BATCH, MAGIC
 from sparkwire.kafka.producer_snapshot import Producers
 from sparkwire.kafka.tiered.manifest import TRANSACTIONS
-from sparkwire.kernels import Bytes
 
 _NEWEST: Final = (
     8  # number of producers without an open transaction to look up, to check that the snapshot is of this partition
@@ -45,16 +43,13 @@ BatchAt = Callable[[int], LoggedBatch | None]
 """returns the batch that contains an offset, None if there is none"""
 
 
-def batch_of(data: Bytes, first: int) -> LoggedBatch | None:
-    """The facts about an entry's producer; ``first`` is the entry's first offset. None for magic 0 or 1."""
-    if data[MAGIC] != 2:
+def batch_of(entry: Entries) -> LoggedBatch | None:
+    """The facts about the producer of a single entry. None for magic 0 or 1."""
+    if not entry.headers.is_batch[0]:
         return None
-    columns = np.empty((4, 1), np.int64)
-    frames = next(frame_blocks(framing_of_row(data, THE_END)))
-    if transactional(data, frames, columns):
-        return LoggedBatch(int(columns[0, 0]), first, int(columns[3, 0]))
-    producer = BATCH["producer_id"]
-    return LoggedBatch(int.from_bytes(data[producer.offset : producer.end].tobytes(), signed=True), first, None)
+    for batch in transactional_batches(entry):
+        return LoggedBatch(batch.producer_id, batch.first, batch.marker)
+    return LoggedBatch(int(entry.headers.field("producer_id").values[0]), int(entry.first[0]), None)
 
 
 def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) -> list[Aborted] | None:

@@ -12,27 +12,13 @@ import numpy as np
 
 from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.kafka.files.log import Block, Log
-from sparkwire.kafka.layout import BATCH, ENTRY, MAGIC, MESSAGE_1, NO_TIMESTAMP, OVERHEAD
+from sparkwire.kafka.files.entries import Entries, read_entries
+from sparkwire.kafka.files.log import Log
+from sparkwire.kafka.layout import BATCH, ENTRY, MAGIC, NO_TIMESTAMP, OVERHEAD
 from sparkwire.kafka.to_records import LARGEST_DELTA
-from sparkwire.kernels import Ints
 
 INDEX_INTERVAL: Final = 4096
 """default of `index.interval.bytes` [bytes]"""
-
-
-class EntryRange(NamedTuple):
-    """Consecutive entries of a log."""
-
-    position: Ints
-    """[bytes]"""
-    first: Ints
-    """first offset; in magic 0 and 1, the last offset"""
-    last: Ints
-    time: Ints
-    """largest timestamp [ms since epoch]"""
-    epoch: Ints
-    """leader epoch, -1 for none"""
 
 
 class Scan(NamedTuple):
@@ -61,59 +47,41 @@ class Scan(NamedTuple):
 def scan(source: OpenFile) -> Scan:
     """Verify every entry."""
     position, first, smallest, largest, last, error, back = 0, None, 2**63 - 1, -1, -1, OK, None
-    for entries, error in _valid(source):  # noqa: B007  the last one is used below
-        if len(entries.first):
-            ends = np.maximum.accumulate(np.concatenate([[largest], entries.last]))
-            begins_before = np.flatnonzero((entries.first <= ends[:-1]) & (ends[:-1] >= 0))
+    for block, count in _valid(source):
+        if count:
+            firsts, lasts = block.first[:count], block.last[:count]
+            ends = np.maximum.accumulate(np.concatenate([[largest], lasts]))
+            begins_before = np.flatnonzero((firsts <= ends[:-1]) & (ends[:-1] >= 0))
             if back is None and len(begins_before):
-                back = int(entries.position[begins_before[0]])
-            first = int(entries.first[0]) if first is None else first
-            smallest = min(smallest, int(entries.last.min()))
-            largest, last = int(ends[-1]), int(entries.last[-1])
-        position = _end_of(source, entries, position)
+                back = int(block.positions[begins_before[0]])
+            first = int(firsts[0]) if first is None else first
+            smallest = min(smallest, int(lasts.min()))
+            largest, last = int(ends[-1]), int(lasts[-1])
+            position = int(block.stops[count - 1])
+        if count < len(block.frames.error):
+            error = int(block.frames.error[count])
     framed, stops = _framed(source, position, last)
     wrong = "" if error == OK else ERRORS[error]
     return Scan(source.size, position, wrong, first, smallest, largest, last, back, framed, stops)
 
 
-def _valid(source: OpenFile) -> Iterator[tuple[EntryRange, int]]:
-    """Entries up to the first invalid one, and its error."""
-    for block in Log(source).blocks(0, source.size):
-        wrong = np.flatnonzero(block.frames.error != OK)
-        count = int(wrong[0]) if len(wrong) else len(block.frames.error)
-        yield entries_of(block, count), int(block.frames.error[count]) if len(wrong) else OK
+def _valid(source: OpenFile) -> Iterator[tuple[Entries, int]]:
+    """Blocks up to the first invalid entry, and the number of entries before it in each."""
+    for block in read_entries(Log(source), 0, source.size):
+        wrong = np.flatnonzero(~block.is_valid)
         if len(wrong):
+            yield block, int(wrong[0])
             return
-
-
-def entries_of(block: Block, count: int) -> EntryRange:
-    """The first ``count`` entries of a block, which must be valid."""
-    begin = block.frames.begin[:count].astype(np.int64)
-    magic = block.data[begin + MAGIC] if count else np.zeros(0, np.uint8)
-
-    def field(place: int, width: int) -> Ints:
-        at = np.minimum(begin[:, None] + place + np.arange(width), max(0, len(block.data) - 1))
-        numbers: Ints = block.data[at].copy().view(f">i{width}").astype(np.int64).reshape(-1)
-        return numbers
-
-    first = field(ENTRY["offset"].offset, 8)
-    is_batch = magic == 2
-    last = first + np.where(is_batch, field(BATCH["last_offset_delta"].offset, 4), 0)
-    stamped = np.where(magic == 1, field(OVERHEAD + MESSAGE_1["timestamp"].offset, 8), NO_TIMESTAMP)
-    time = np.where(is_batch, field(BATCH["max_timestamp"].offset, 8), stamped)
-    epoch = np.where(is_batch, field(BATCH["partition_leader_epoch"].offset, 4), -1)
-    return EntryRange(block.position + begin, first, last, time, epoch)
-
-
-def _end_of(source: OpenFile, entries: EntryRange, before: int) -> int:
-    if not len(entries.position):
-        return before
-    at = int(entries.position[-1])
-    return at + OVERHEAD + ENTRY["size"].read(source.read(at, OVERHEAD))
+        yield block, len(block.frames.error)
 
 
 def _framed(source: OpenFile, position: int, last: int) -> tuple[int, bool]:
-    """The last offset by headers from a position on, without checksums, and whether they end in an invalid size."""
+    """The last offset by headers from a position on, and whether they end in an invalid size, at which a broker stops.
+
+    A broker reads any magic here, and does not search for a later entry, so these are not the entries of `read_entries`.
+
+    Source: apache/kafka, `FileLogInputStream`.
+    """
     framed = last
     while source.size - position > MAGIC:
         header = source.read(position, min(BATCH.size, source.size - position))
@@ -132,9 +100,9 @@ def has_bad_indexes(source: OpenFile, base: int, interval: int) -> bool:
     """Whether offsets go back, so that the segment cannot have an index."""
     indexed, last, timed = 0, base, (NO_TIMESTAMP, base)
     latest, at_latest, entries, times = NO_TIMESTAMP, base, 0, 0
-    for entry, _ in _valid(source):
-        columns = (column.tolist() for column in entry[:4])
-        for position, _first, offset, time in zip(*columns, strict=True):
+    for block, count in _valid(source):
+        columns = (column[:count].tolist() for column in (block.positions, block.last, block.max_timestamp))
+        for position, offset, time in zip(*columns, strict=True):
             if time > latest:
                 latest, at_latest = time, offset
             if position - indexed > interval:
@@ -164,8 +132,8 @@ def splits(scan: Scan, base: int) -> bool:
 def bases_after_split(source: OpenFile) -> list[int]:
     """The base offsets of the segments into which a broker splits a segment."""
     bases: list[int] = []
-    for entries, _ in _valid(source):
-        for first, last in zip(entries.first.tolist(), entries.last.tolist(), strict=True):
+    for block, count in _valid(source):
+        for first, last in zip(block.first[:count].tolist(), block.last[:count].tolist(), strict=True):
             if not bases or not bases[-1] <= last <= bases[-1] + LARGEST_DELTA:
                 bases.append(first)
     return bases

@@ -20,11 +20,12 @@ from sparkwire.core.sources.job_file import Once
 from sparkwire.core.sources.partition_versions import Change
 from sparkwire.core.sources.process import Process
 from sparkwire.core.sources.storage import File, OpenFile, listed, of_option
+from sparkwire.kafka.files.entries import HEADERS, read_entries
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.seek import Seeker
-from sparkwire.kafka.layout import BATCH, BATCH_SIZE, ENTRY, MAGIC, OVERHEAD
+from sparkwire.kafka.layout import ENTRY, OVERHEAD
 from sparkwire.kafka.leader_epochs import checkpoint, entries_of
 from sparkwire.kafka.producer_snapshot import NO_PRODUCERS
 from sparkwire.kafka.to_records import LARGEST_DELTA
@@ -265,7 +266,7 @@ def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
     last = _base(logs[-1]) or 0
     with _opened(folder, logs[-1]) as source:
         entry = Seeker(Log(source), Segment(source.file, None, None, last)).last()
-        end = entry.position + entry.size if entry else 0
+        end = entry.stop if entry else 0
         if end < source.size:
             raise ValueError(
                 printable(
@@ -303,14 +304,9 @@ def _has_producers(folder: Folder, paths: Sequence[str], logs: Sequence[str]) ->
 
 
 def _names_producers(folder: Folder, log: str) -> bool:
-    place = BATCH["producer_id"]
     with _opened(folder, log) as source:
-        for block in Log(source).blocks(0, source.size):
-            for begin in block.frames.begin.tolist():
-                header = block.data[begin : begin + BATCH_SIZE].tobytes()
-                if header[MAGIC] == 2 and place.read(header) >= 0:
-                    return True
-    return False
+        producers = (block.headers.field("producer_id") for block in read_entries(Log(source), 0, source.size, HEADERS))
+        return any(bool((ids.valid & (ids.values >= 0)).any()) for ids in producers)
 
 
 def _check_offsets(folder: Folder, name: str, existing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
