@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import kafka
-from sparkwire.kafka.files import kafka_log, origin
+from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.files.extents import extent_of
 from sparkwire.kafka.write import write_log
 from tests.kafka.test_write_log import Row, batch, files, read, rows_of, write
@@ -32,9 +32,8 @@ def marked(rows: list[Row], source: Path | str, committed: bool = False, **more:
     given = batch(rows or rows_of(1)).slice(0, len(rows))
     for name, column in more.items():
         given = with_column(given, name, column)
-    text = origin.written(origin.origin_of([str(source)], "", "", committed))
-    metadata = {origin.METADATA: text}
-    fields = [field.with_metadata(metadata) if field.name in origin.MARKED else field for field in given.schema]
+    metadata = {kafka_log.ORIGIN: kafka_log.origin_of([str(source)], "", "", committed).text}
+    fields = [field.with_metadata(metadata) if field.name in kafka_log.MARKED else field for field in given.schema]
     return pa.RecordBatch.from_arrays(given.columns, schema=pa.schema(fields))
 
 
@@ -284,10 +283,10 @@ def test_a_log_with_an_open_transaction_is_not_replaced_by_its_own_rows(
 
 def test_paths_with_credentials_are_not_kept() -> None:
     for path in ("s3://key:secret@bucket/orders-0", "s3://bucket/orders-0?access_key=key&secret_key=secret"):
-        assert origin.origin_of([path], "", "", True) == origin.Origin((), committed=True)
+        assert kafka_log.origin_of([path], "", "", True) == kafka_log.Origin((), committed=True)
     query = kafka_log.query({"path": "logs/orders-?", "isolationLevel": "read_committed"})
     [read] = {tuple(some.items()) for some in kafka_log.marks(query).values()}
-    assert json.loads(dict(read)[origin.METADATA])["paths"] == [str(Path("logs/orders-?").absolute())]
+    assert json.loads(dict(read)[kafka_log.ORIGIN])["paths"] == [str(Path("logs/orders-?").absolute())]
 
 
 def test_extents_of_a_log_whose_last_offsets_are_absurd(tmp_path: Path) -> None:

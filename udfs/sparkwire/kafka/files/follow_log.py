@@ -16,10 +16,9 @@ from sparkwire.core.sources.storage import File, FileCut, OpenFile
 from sparkwire.kafka.files.entries import Entry, EntryId, header_at
 from sparkwire.kafka.files.kafka_log import find, part_bytes
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.log_rows import HIDDEN, LogQuery
+from sparkwire.kafka.files.log_rows import HIDDEN, LONGEST, LogQuery
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, Expected, Guard, LogBounds, OpenPartition, SegmentPart
-from sparkwire.kafka.files.replicas import LONGEST
 from sparkwire.kafka.files.seek import FIRST, last_entry, log_dir_file, split_positions
 from sparkwire.kafka.files.transactions import Tracker
 

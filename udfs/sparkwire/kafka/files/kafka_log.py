@@ -6,24 +6,30 @@ needs Spark. A task is plain data, so one machine can plan it and another can re
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Comparison, Option
-from sparkwire.core.sources.storage import File, of_option, steady
+from sparkwire.core.sources.storage import File, absolute_paths, of_option, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
 from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
-from sparkwire.kafka.files import losses, origin
+from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.copies import in_bucket, is_bucket
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import (
+    ALL,
+    FAIL,
     HIDDEN,
+    LONGEST,
     OF_FILE,
     TIER,
     TIMESTAMP_TYPE,
@@ -33,9 +39,17 @@ from sparkwire.kafka.files.log_rows import (
     record_rows,
 )
 from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
-from sparkwire.kafka.files.plan import LogBounds, SegmentPart, SelectedRows, Transacted, parts, parts_now, tasks
+from sparkwire.kafka.files.plan import (
+    LogBounds,
+    OpenPartition,
+    SegmentPart,
+    SelectedRows,
+    Transacted,
+    parts,
+    parts_now,
+    tasks,
+)
 from sparkwire.kafka.files.remote import bucket_segments
-from sparkwire.kafka.files.replicas import ALL, FAIL, LONGEST, chosen_replicas
 from sparkwire.kafka.files.seek import FIRST
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES
 from sparkwire.kafka.records import RECORDS_TABLE
@@ -45,6 +59,7 @@ from sparkwire.kafka.tiered.encryption_keys import Keys
 NAME: Final = "kafka_log"
 RECORDS, BATCHES = "records", "batches"
 UNCOMMITTED, COMMITTED = "read_uncommitted", "read_committed"
+_SHOWN: Final = 3  # number of directories that a message names
 HEADERS_SPAN: Final = 8
 """a task that reads only headers covers this many times `maxSplitBytes`"""
 
@@ -211,6 +226,51 @@ def _segments(keys: Keys, by_names: bool, files: list[File], single: bool, below
     return {segment.file.name: segment for segment in segments_found}
 
 
+# -- partitions in several directories, such as replicas of brokers or daily backups
+
+
+def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]:
+    """The segments of one log of each partition, or with ``all`` of every log, one log after the other.
+
+    ValueError with ``fail`` if a partition has more than one log.
+    """
+    if replicas == ALL:
+        return list(segments)
+    logs = [list(log) for _, log in groupby(segments, key=lambda segment: segment.log)]
+    of_partitions: dict[tuple[str, int | None], list[list[Segment]]] = {}
+    for log in logs:
+        if log[0].topic is not None and log[0].base_offset is not None:
+            of_partitions.setdefault((log[0].topic, log[0].partition), []).append(log)
+    left_out = set[int]()
+    for (topic, partition), same in of_partitions.items():
+        if len(same) > 1 and replicas == FAIL:
+            raise ValueError(printable(_several(f"{topic}-{partition}", same)))
+        if len(same) > 1:
+            longest = max(same, key=_extent)
+            left_out |= {id(log) for log in same if log is not longest}
+    return [segment for log in logs if id(log) not in left_out for segment in log]
+
+
+def _extent(log: Sequence[Segment]) -> tuple[int, int]:
+    """The order of logs: by their end; with equal ends, a log that begins earlier is greater."""
+    partition = OpenPartition(log)
+    with partition.opened:
+        reach = partition.reach()
+        return reach.next, -reach.first
+
+
+def _several(name: str, logs: Sequence[Sequence[Segment]]) -> str:
+    folders = ["".join(log[0].log) for log in logs]
+    shown = ", ".join(folders[:_SHOWN]) + (", …" if len(folders) > _SHOWN else "")
+    return (
+        f"partition {name} is in {len(folders)} directories, {shown}: name one of them in path, or set replicas to "
+        "longest (the log that goes furthest) or all (the rows of each, with its file)"
+    )
+
+
+# -- columns
+
+
 def types(query: LogQuery) -> dict[str, pa.DataType]:
     """Type by name of all columns that the query may have."""
     return COLUMNS[query.rows] | ON_REQUEST
@@ -225,12 +285,58 @@ def marks(query: LogQuery) -> Mapping[str, Mapping[str, str]]:
     """Metadata of the columns that record the origin of their rows."""
     if query.rows == BATCHES:
         return {}
-    read = origin.origin_of(query.paths, query.remote_path, query.encryption_keys, query.committed)
-    return {column: {origin.METADATA: origin.written(read)} for column in origin.MARKED}
+    origin = origin_of(query.paths, query.remote_path, query.encryption_keys, query.committed)
+    return {column: {ORIGIN: origin.text} for column in MARKED}
 
 
 def schema(query: LogQuery) -> pa.Schema:
     return pa.schema([pa.field(name, types(query)[name]) for name in query.columns])
+
+
+# -- the origin of rows. A writer needs it to keep the start and end of the log.
+
+ORIGIN: Final = "sparkwire.kafka_log"
+"""the key in a column's metadata. Spark keeps it through filters, joins, sorts and changes of other columns; so does Parquet"""
+MARKED: Final = ("offset", "is_transactional")
+"""the columns that have the metadata"""
+
+
+class Origin(NamedTuple):
+    """The paths and options with which `kafka_log` read the rows."""
+
+    paths: tuple[str, ...]
+    """empty if the paths may contain credentials"""
+    remote_path: str = ""
+    encryption_keys: str = ""
+    committed: bool = False
+    """whether the isolation level was `read_committed`"""
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self._asdict())
+
+
+def origin_of(paths: Sequence[str], remote_path: str, encryption_keys: str, committed: bool) -> Origin:
+    """The origin of a query, with absolute paths."""
+    absolute = absolute_paths([path for path in (*paths, remote_path) if path])
+    if not absolute:
+        return Origin((), committed=committed)
+    return Origin(absolute[: len(paths)], "".join(absolute[len(paths) :]), encryption_keys, committed)
+
+
+def origin_in(metadata: Mapping[bytes, bytes] | None) -> Origin | None:
+    """The origin in a column's metadata, None if there is none."""
+    text = (metadata or {}).get(ORIGIN.encode())
+    if text is None:
+        return None
+    try:
+        document = json.loads(text)
+        return Origin(tuple(document.pop("paths")), **document)
+    except (ValueError, TypeError, KeyError, AttributeError):  # metadata of another program
+        return None
+
+
+# -- tasks
 
 
 def plan(query: LogQuery) -> list[tuple[SegmentPart, ...]]:

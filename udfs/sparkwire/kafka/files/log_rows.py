@@ -22,7 +22,6 @@ from sparkwire.kafka.files import losses
 from sparkwire.kafka.files.entries import HEADERS, VERIFIED, Entries, RecordsDepth, read_entries
 from sparkwire.kafka.files.log import SEARCHED, Log
 from sparkwire.kafka.files.plan import SegmentPart
-from sparkwire.kafka.files.replicas import FAIL
 from sparkwire.kafka.files.seek import END, FIRST
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.layout import CONTROL, ENTRY, MAGIC, TRANSACTIONAL
@@ -39,6 +38,10 @@ class Filtered(NamedTuple):
     """[ms since epoch]"""
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
+
+
+FAIL, LONGEST, ALL = "fail", "longest", "all"
+"""what to do if a partition is in several directories"""
 
 
 class LogQuery(NamedTuple):

@@ -8,24 +8,32 @@ Source: apache/kafka, `LogManager`; `partition_check` handles a partition's dire
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
+
+import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import unfinished
 from sparkwire.core.sources.job_file import SIDE
+from sparkwire.kafka.cluster.internal_json import decode_internal_record
+from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
+from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.files.extents import LOG_STARTS, checkpointed
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
-from sparkwire.kafka.write.cluster_state import TOPIC, state_of
 from sparkwire.kafka.write.partition_check import CheckedPartition, Checkpoints, Finding, PartitionLoader
 from sparkwire.kafka.write.write_log import is_locked
 
 _CLEAN: Final = ".kafka_cleanshutdown"
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 _COMPACTED: Final = "cleaner-offset-checkpoint"
-_OTHER_FOLDERS: Final = ("remote-log-index-cache", f"{TOPIC}-0", SIDE)
+_CLUSTER: Final = "__cluster_metadata"
+_OTHER_FOLDERS: Final = ("remote-log-index-cache", f"{_CLUSTER}-0", SIDE)
+_SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
 
 
 class Report(NamedTuple):
@@ -89,7 +97,7 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     points, starts, compacted = (
         _checkpoint(log_directory, name) for name in (_RECOVERY_POINTS, LOG_STARTS, _COMPACTED)
     )
-    cluster = state_of(path) if f"{TOPIC}-0" in {file.partition("/")[0] for file in files} else None
+    cluster = cluster_state(path) if f"{_CLUSTER}-0" in {file.partition("/")[0] for file in files} else None
     partitions = []
 
     def name_of(file: str) -> str:
@@ -127,3 +135,63 @@ def _other_findings(folder: Folder, files: Sequence[str]) -> Iterator[Finding]:
 def _checkpoint(folder: Folder, name: str) -> dict[str, int]:
     """Offsets by partition in a file of the log directory; empty if the file cannot be read, as in Kafka."""
     return checkpointed((folder.read(name) or b"").partition(b"\n")[2])
+
+
+# -- the state of the cluster, from the metadata log in the directory: LOGDIR/__cluster_metadata-0/
+#
+#     00000000000000000209-0000000002.checkpoint     the newest snapshot
+#     00000000000000000166.log                       the changes since then
+#
+# Every broker has a copy of this log. It ends at the first unreadable record, where a broker truncates it.
+
+
+class _Record(NamedTuple):
+    file: str
+    offset: int
+    type: str | None
+    value: str | None
+    is_valid: bool
+
+
+def cluster_state(path: str) -> ClusterState | None:
+    """The state of the cluster according to the metadata in a directory; None if there is no metadata."""
+    folder = f"{path.rstrip('/')}/{_CLUSTER}-0"
+    log, snapshots = _records(folder), _records(f"{folder}/*.checkpoint")
+    if log is None and snapshots is None:
+        return None
+    begin, changes = 0, list[MetadataChange]()
+    by_file: dict[str, list[_Record]] = {}
+    for record in snapshots or []:
+        by_file.setdefault(record.file, []).append(record)
+    for file, records in by_file.items():
+        name = _SNAPSHOT.search(file)
+        is_whole = records[-1].type == "SnapshotFooterRecord" and all(record.is_valid for record in records)
+        if name and is_whole and int(name[1]) >= begin:
+            begin, changes = int(name[1]), list(_changes(records))
+    after = [record for record in log or [] if record.offset >= begin]
+    broken = next((k for k, record in enumerate(after) if not record.is_valid), len(after))
+    return ClusterState().apply([*changes, *_changes(after[:broken])])
+
+
+def _records(path: str) -> list[_Record] | None:
+    query = kafka_log.query({"path": path, "columns": "file, offset, key, value, error", "controlRecords": "true"})
+    try:
+        tasks = kafka_log.plan(query)
+    except (FileNotFoundError, ValueError):  # there is no metadata log
+        return None
+    records = []
+    for task in tasks:
+        for batch in kafka_log.read(query, task):
+            file, offset, key, value, corrupt = (batch.column(k) for k in range(5))
+            decoded = decode_internal_record(pa.array([_CLUSTER] * len(batch)), key, value)
+            types, values, errors = (decoded.field(name) for name in ("type", "value", "error"))
+            columns = (one.to_pylist() for one in (file, offset, types, values, errors, corrupt))
+            for name, at, type, text, wrong, broken in zip(*columns, strict=True):
+                records.append(_Record(name, -1 if at is None else at, type, text, wrong is None and broken is None))
+    return records
+
+
+def _changes(records: list[_Record]) -> Iterator[MetadataChange]:
+    for record in records:
+        if record.type is not None and record.value is not None:
+            yield MetadataChange(record.type, json.loads(record.value))

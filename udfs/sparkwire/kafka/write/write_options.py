@@ -14,10 +14,8 @@ from sparkwire.core.sources import options
 from sparkwire.core.sources.job import JOB_ID
 from sparkwire.core.sources.options import Option
 from sparkwire.kafka import codecs
-from sparkwire.kafka.files import origin
-from sparkwire.kafka.files.kafka_log import COLUMNS, NAME, ON_REQUEST, RECORDS
+from sparkwire.kafka.files.kafka_log import COLUMNS, MARKED, NAME, ON_REQUEST, RECORDS, Origin, origin_in
 from sparkwire.kafka.files.log_rows import HIDDEN
-from sparkwire.kafka.files.origin import Origin
 from sparkwire.kafka.layout import TIMESTAMP_TYPES
 from sparkwire.kafka.to_records import LARGEST_DELTA
 
@@ -199,8 +197,8 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     read = next(
         (
             log_ends
-            for name in origin.MARKED
-            if name in names and (log_ends := origin.parsed(schema.field(names.index(name)).metadata))
+            for name in MARKED
+            if name in names and (log_ends := origin_in(schema.field(names.index(name)).metadata))
         ),
         None,
     )
