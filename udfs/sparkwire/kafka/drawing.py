@@ -1,4 +1,4 @@
-"""Draw a partition over its offsets, from the headers of its batches.
+"""Draw a partition over its offsets, from its batches.
 
 Offsets go from left to right, in `COLUMNS` columns, about the width of a screen. If the batches of a column differ, the column
 shows the most serious state: corruption before a gap, an open transaction before an aborted one.
@@ -220,7 +220,7 @@ def _epochs(batches: DrawnBatches, columns: PictureColumns) -> Strip:
 def picture(path: str, *, topic: str | None = None, partition: int | None = None, **options: object) -> Picture:
     """Draw a partition: its bytes, times, tiers, codecs, transactions, epochs, gaps and corruption over its offsets.
 
-    It reads only the headers of batches, in this process. It needs the extra ``picture``.
+    It verifies every batch, in this process, but decodes no records. It needs the extra ``picture``.
 
     Parameters
     ----------

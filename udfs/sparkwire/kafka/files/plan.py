@@ -308,7 +308,7 @@ class OpenPartition:
     def transactions(self, first: int) -> PartitionTransactions:
         """The transactions aborted after the offset ``first``, possibly earlier ones, and the first that is open at the end.
 
-        It reads the headers of the last segment, and of segments without the broker's files.
+        It reads the last segment, and the segments without the broker's files.
         """
         tracker, last = Tracker(), len(self.segments) - 1
         begin = next(self._holding(first, END), last)

@@ -2,7 +2,7 @@
 transaction on.
 
 A transaction of a producer begins with its first transactional batch and ends with a marker, COMMIT or ABORT. Both are in the
-partition's own log. So one pass over the headers of all segments finds the aborted transactions, and those open at the end. A
+partition's own log. So one pass over the entries of all segments finds the aborted transactions, and those open at the end. A
 broker's own files (`txn_files`) replace a part of that pass.
 """
 
