@@ -12,8 +12,8 @@ import pytest
 
 from sparkwire import kafka
 from sparkwire.kafka.files import kafka_log
-from sparkwire.kafka.files.extents import extent_of
 from sparkwire.kafka.write import write_log
+from sparkwire.kafka.write.log_ends import extent_of
 from tests.kafka.test_write_log import Row, batch, files, read, rows_of, write
 from tests.support import kafka_cases as golden
 from tests.support.arrow import ask, with_column

@@ -23,11 +23,10 @@ from sparkwire.kafka.files.copies import Copy, in_bucket, topic_id_of
 from sparkwire.kafka.files.entries import RecordsDepth, read_entries
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
-from sparkwire.kafka.files.seek import log_dir_file, small_file
+from sparkwire.kafka.files.seek import LOG_STARTS, checkpoint_of, small_file
 from sparkwire.kafka.tiered.encryption_keys import Keys
 
 _TOPIC_ID: Final = re.compile(rb"^topic_id:\s*([\w-]{22})\s*$", re.MULTILINE)
-_START: Final = re.compile(r"^(\S+) (\d+) (\d+)$", re.MULTILINE)
 _STATES: Final = "__remote_log_metadata"
 _FINISHED: Final = 1
 
@@ -63,10 +62,7 @@ def _topic_id(segment: Segment) -> str:
 def _disk(first: Segment, unfinished: frozenset[str]) -> Disk:
     """The facts in a broker's directory about the partition whose first segment on disk is ``first``."""
     epochs = remote.epochs_of(small_file(first.file.sibling("leader-epoch-checkpoint")))
-    starts = _START.findall(log_dir_file(first, "log-start-offset-checkpoint").decode("utf-8", "replace"))
-    known = {(topic, int(partition)): int(offset) for topic, partition, offset in starts}
-    log_start = known.get((first.topic or "", first.partition or 0))
-    return Disk(first.log, epochs, log_start, first.base_offset or 0, unfinished)
+    return Disk(first.log, epochs, checkpoint_of(first, LOG_STARTS), first.base_offset or 0, unfinished)
 
 
 def _unfinished(file: File, folder: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.log_rows import HIDDEN, LONGEST, LogQuery
 from sparkwire.kafka.files.naming import Segment, base_offset_of
 from sparkwire.kafka.files.plan import NOT_TRANSACTED, Expected, Guard, LogBounds, OpenPartition, SegmentPart
-from sparkwire.kafka.files.seek import FIRST, last_entry, log_dir_file, split_positions
+from sparkwire.kafka.files.seek import CLEANED, FIRST, checkpoint_of, last_entry, split_positions
 from sparkwire.kafka.files.transactions import Tracker
 
 _SCANNED = 1 << 20  # number of bytes to compare with zero at a time
@@ -413,12 +413,8 @@ def check_segments(partition: OpenPartition, from_: ResumePosition, to: ResumePo
 
 def first_uncleaned(segment: Segment) -> int:
     """The offset up to which a broker's log cleaner has rewritten record batches and left gaps."""
-    raw = log_dir_file(segment, "cleaner-offset-checkpoint")
-    for line in raw.decode("utf-8", "replace").splitlines()[2:]:
-        topic, _, rest = line.rpartition(" ")[0].rpartition(" ")
-        if (topic, rest) == (segment.topic, str(segment.partition)):
-            return int(line.rpartition(" ")[2])
-    return FIRST
+    cleaned = checkpoint_of(segment, CLEANED)
+    return FIRST if cleaned is None else cleaned
 
 
 # -- the end

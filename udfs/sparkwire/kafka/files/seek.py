@@ -11,6 +11,7 @@ Positions at which a segment can be split, and other small files of a segment, a
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,11 +31,14 @@ PAGE = 64 << 10
 """size of a read in a search [bytes]"""
 FIRST, END = -(2**63), 2**63
 """bounds of all possible offsets, the end exclusive"""
+LOG_STARTS = "log-start-offset-checkpoint"
+CLEANED = "cleaner-offset-checkpoint"
 LARGEST_INDEX = 64 << 20
 """an index larger than this has no effect [bytes]"""
 LEAD = 256 << 10
 """number of bytes before a split that consecutive valid entries must have, if an earlier split is not nearer [bytes]"""
 _TRIED = 8
+_CHECKPOINTED = re.compile(r"^(\S+) (\d+) (\d{1,19})$", re.MULTILINE)
 _PARTS = {".index": OFFSETS, ".timeindex": TIMES, ".snapshot": PRODUCERS, ".txnindex": TRANSACTIONS}
 """the parts of an object with a segment's indexes in a bucket"""
 
@@ -132,10 +136,16 @@ def small_file(file: File) -> bytes:
         return b""
 
 
-def log_dir_file(segment: Segment, name: str) -> bytes:
-    """A file beside the segment's folder; empty if it does not exist."""
-    folder = segment.file.folder
-    return small_file(segment.file._replace(path=folder).sibling(name))
+def checkpointed(text: bytes) -> dict[str, int]:
+    """The offset of each partition in a checkpoint file of a log directory, without invalid lines."""
+    lines = _CHECKPOINTED.findall(text.decode("utf-8", "replace"))
+    return {f"{topic}-{int(partition)}": int(offset) for topic, partition, offset in lines}
+
+
+def checkpoint_of(segment: Segment, name: str) -> int | None:
+    """The offset of the segment's partition in a checkpoint file of its log directory, None if there is none."""
+    text = small_file(segment.file._replace(path=segment.file.folder).sibling(name))
+    return checkpointed(text).get(f"{segment.topic}-{segment.partition}")
 
 
 # -- look-ups

@@ -23,14 +23,13 @@ from sparkwire.core.sources.job_file import SIDE
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.files import kafka_log
-from sparkwire.kafka.files.extents import LOG_STARTS, checkpointed
 from sparkwire.kafka.files.naming import base_offset_of, partition_of
+from sparkwire.kafka.files.seek import CLEANED, LOG_STARTS, checkpointed
 from sparkwire.kafka.write.partition_check import CheckedPartition, Checkpoints, Finding, PartitionLoader
 from sparkwire.kafka.write.write_log import is_locked
 
 _CLEAN: Final = ".kafka_cleanshutdown"
 _RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
-_COMPACTED: Final = "cleaner-offset-checkpoint"
 _CLUSTER: Final = "__cluster_metadata"
 _OTHER_FOLDERS: Final = ("remote-log-index-cache", f"{_CLUSTER}-0", SIDE)
 _SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
@@ -94,9 +93,7 @@ def check(path: str, *, clean: bool | None = None) -> Report:
     trusted = (_CLEAN in files) if clean is None else clean
     findings = [] if is_partition else list(_other_findings(folder, files))
     log_directory = folder if not is_partition else Folder(path.rstrip("/").rpartition("/")[0] or ".")
-    points, starts, compacted = (
-        _checkpoint(log_directory, name) for name in (_RECOVERY_POINTS, LOG_STARTS, _COMPACTED)
-    )
+    points, starts, compacted = (_checkpoint(log_directory, name) for name in (_RECOVERY_POINTS, LOG_STARTS, CLEANED))
     cluster = cluster_state(path) if f"{_CLUSTER}-0" in {file.partition("/")[0] for file in files} else None
     partitions = []
 

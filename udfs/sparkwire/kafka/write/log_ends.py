@@ -3,6 +3,10 @@
 Consumers store offsets. So a log without its first records keeps its start, and a log without its last records or markers keeps
 its end: an empty batch has the last offset, as after Kafka's own compaction. Start and end come from the source of the rows, and
 with `overwrite` from the replaced log. The end never decreases.
+
+    00000000000000000040.log            the first segment: the log starts at 40, or later
+    log-start-offset-checkpoint         beside the partitions: the log's start, if it is inside a segment
+    the last batch                      its last offset is the offset before the log's end, even if it has no records
 """
 
 from __future__ import annotations
@@ -15,13 +19,66 @@ from typing import NamedTuple
 from sparkwire.base.printable import printable
 from sparkwire.core.sources.folder import Folder, joined
 from sparkwire.core.sources.job import Staging
-from sparkwire.core.sources.storage import File
-from sparkwire.kafka.files.extents import extent_of, has_records, open_transaction_of
+from sparkwire.core.sources.storage import File, OpenFile
+from sparkwire.kafka.files.entries import read_entries
 from sparkwire.kafka.files.kafka_log import NAME, find
+from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment, base_offset_of, partition_of
+from sparkwire.kafka.files.plan import OpenPartition
+from sparkwire.kafka.files.seek import END, LOG_STARTS, checkpoint_of
 from sparkwire.kafka.to_records import LARGEST_DELTA
 from sparkwire.kafka.write.segment_writer import StagedSegment, empty_segment
 from sparkwire.kafka.write.write_options import LogWrite
+
+
+class Extent(NamedTuple):
+    """The start and end of a log."""
+
+    start: int
+    end: int
+    """the offset after its last offset"""
+    epoch: int = -1
+    """leader epoch of its last batch, -1 for none"""
+    first_stored: int = 0
+    """first offset that its segments may have; less than ``start`` if a broker has deleted the records between them"""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.start >= self.end
+
+
+def extent_of(segments: Sequence[Segment]) -> Extent:
+    """The extent of one partition's log. It ignores entries with offsets that their segment cannot have."""
+    partition = OpenPartition(segments)
+    with partition.opened:
+        first = partition.begins()
+        end, epoch = max(first, segments[-1].base_offset or 0), -1
+        for k in range(len(segments) - 1, -1, -1):
+            seeker = partition.seeker(k)
+            last = seeker.last()
+            if last is not None and seeker.base <= last.first <= last.last <= seeker.base + LARGEST_DELTA:
+                end, epoch = max(end, last.last + 1), last.id.epoch
+                break
+    start = max(first, checkpoint_of(segments[0], LOG_STARTS) or 0)
+    return Extent(start, max(start, end), epoch, first)
+
+
+def open_transaction_of(segments: Sequence[Segment]) -> int | None:
+    """The first offset of the first open transaction in a partition's log; None if none is open."""
+    partition = OpenPartition(segments)
+    with partition.opened:
+        return partition.transactions(END).first_open
+
+
+def has_records(segments: Sequence[Segment]) -> bool:
+    """Whether a log has a record that is not a control record."""
+    for segment in segments:
+        with OpenFile(segment.file) as source:
+            for block in read_entries(Log(source), 0, source.size):
+                has_any = block.headers.is_message | (block.headers.field("record_count").values != 0)
+                if (block.is_valid & has_any & ~block.headers.is_control().values).any():
+                    return True
+    return False
 
 
 class Bounds(NamedTuple):
