@@ -426,8 +426,8 @@ def end_of(partition: OpenPartition, at: ResumePosition | None, begin: LogOffset
     last, k = None, final + 1
     while last is None and k > (at.segment if at else 0):
         k -= 1
-        floor = at.position if at is not None and k == at.segment else partition.seeker(k).near_the_end(0)
-        last = last_entry(partition.seeker(k).log, floor)
+        seeker = partition.seeker(k)
+        last = last_entry(seeker.log, at.position) if at is not None and k == at.segment else seeker.last()
     file = partition.segments[final].file
     ends = at.position if at is not None and at.segment == final else 0
     if last is not None and k == final:

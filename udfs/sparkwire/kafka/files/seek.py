@@ -12,6 +12,7 @@ Positions at which a segment can be split, and other small files of a segment, a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -171,11 +172,26 @@ class Seeker:
     def begin_before(self, offset: int) -> int:
         """Position of an entry at or before ``offset``: the nearest one that the index has and the segment confirms."""
         keys, positions = self.offsets
-        known = int(np.searchsorted(keys, offset - self.base, "right"))
-        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
-            if self.is_entry(k) and self.entry_at(int(positions[k])).first <= self.base + int(keys[k]):
+        for k in self._confirmed(int(np.searchsorted(keys, offset - self.base, "right")), 0):
+            if self.entry_at(int(positions[k])).first <= self.base + int(keys[k]):
                 return int(positions[k])
         return 0
+
+    def entry_before(self, position: int, floor: int = 0) -> int:
+        """Position of an entry at or before ``position``: the nearest one that the index has and the segment confirms.
+
+        It is at least ``floor``, which is such a position.
+        """
+        end = int(np.searchsorted(self.offsets.values, position, "right"))
+        return next((int(self.offsets.values[k]) for k in self._confirmed(end, floor)), floor)
+
+    def _confirmed(self, end: int, floor: int) -> Iterator[int]:
+        """The index entries before number ``end``, the nearest first, that the segment confirms, and that are after ``floor``."""
+        for k in range(end - 1, max(-1, end - 1 - _TRIED), -1):
+            if self.offsets.values[k] <= floor:
+                return
+            if self.is_entry(k):
+                yield k
 
     def is_entry(self, k: int) -> bool:
         """Whether a log entry begins at the position of index entry ``k``.
@@ -220,24 +236,11 @@ class Seeker:
 
     def last(self) -> Entry | None:
         """The last entry."""
-        return last_entry(self.log, self.near_the_end(0))
+        return last_entry(self.log, self.entry_before(self.log.source.size))
 
     def last_before(self, position: int) -> Entry | None:
         """The last entry that ends at or before a position."""
-        known = int(np.searchsorted(self.offsets.values, position))
-        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
-            if self.is_entry(k):
-                return last_entry(self.log, int(self.offsets.values[k]), position)
-        return last_entry(self.log, 0, position)
-
-    def near_the_end(self, floor: int) -> int:
-        """Position of the last entry that the index has and the segment confirms, at least ``floor``."""
-        for k in range(len(self.offsets.values) - 1, max(-1, len(self.offsets.values) - 1 - _TRIED), -1):
-            if self.offsets.values[k] <= floor:
-                break
-            if self.is_entry(k):
-                return int(self.offsets.values[k])
-        return floor
+        return last_entry(self.log, self.entry_before(position - 1), position)
 
 
 def leads_to(log: Log, position: int, entry: int) -> bool:
@@ -271,24 +274,12 @@ def split_positions(seeker: Seeker, start: int, stop: int, size: int) -> list[Sp
     position = start
     while stop - position > size:
         nominal = position + size
-        cut = _split(seeker.log, _before(seeker, position, nominal - LEAD), nominal, stop, position)
+        cut = _split(seeker.log, seeker.entry_before(nominal - LEAD, position), nominal, stop, position)
         if cut is None:
             break
         places.append(cut)
         position = cut.position
     return places
-
-
-def _before(seeker: Seeker, floor: int, position: int) -> int:
-    """The start of an entry at about ``position``, or ``floor``, which is such a start."""
-    positions = seeker.offsets.values
-    known = int(np.searchsorted(positions, position, "right"))
-    for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
-        if positions[k] <= floor:
-            break
-        if seeker.is_entry(k):
-            return int(positions[k])
-    return floor
 
 
 def _split(log: Log, position: int, nominal: int, stop: int, floor: int) -> SplitPosition | None:
