@@ -612,8 +612,9 @@ def test_changes_are_read_once(spark: SparkSession, tmp_path: Path, form: str, d
 
 INTERNAL = [
     "_gone_", "gone", "time", "table", "row", "at", "rank", "live", "begins", "ends", "departure", "arrival",
-    "undated", "facts", "nth", "key_0", "c0", "at_0", "old_key_0", "topic", "op", "event", "unavailable",
-    "unexpected", "first_at_0", "before", "lacking", "told_c0", "moved", "split", "wanted", "is_truncate",
+    "facts", "nth", "key_0", "c0", "at_0", "old_key_0", "topic", "op", "event", "unavailable",
+    "unexpected", "newest", "least", "tied", "lacks", "departs", "is_open", "is_some", "undated",
+    "before", "lacking", "told_c0", "moved", "split", "wanted", "is_truncate",
 ]  # fmt: skip
 
 

@@ -25,7 +25,16 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.moments import moment, until_order
 from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
 from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places
-from sparkwire.spark.changes.states import counts, epoch_start, fold, with_moved_values, with_openness, with_places
+from sparkwire.spark.changes.states import (
+    Opening,
+    counts,
+    epoch_start,
+    exchanged,
+    fold,
+    newest_steps,
+    open_steps,
+    with_moved_values,
+)
 from sparkwire.spark.changes.steps import LACKS_VALUES, UNREADABLE, events
 
 _OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
@@ -98,19 +107,17 @@ def current(
 
 def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFrame:
     """The last row of each existing key with all its values: ``at``, ``time``, ``unexpected`` and the table's columns."""
-    steps = _exchanged(_flat(steps, table), table)
+    steps = exchanged(_flat(steps, table), table.key_names())
     steps = _until_time(steps, table, time) if time is not None else steps.withColumn("undated", F.lit(False))
-    facts, of_keys = _facts(steps, table), steps.where("rank IS NOT NULL")
+    facts = _facts(steps, table)
+    newest = newest_steps(steps, table, counted="NOT is_truncate")
+    last = _with_facts(newest.where("rank IS NOT NULL").withColumn("live", F.expr(_IS_LIVE)), facts)
     names = ["at", "time", *table.places().values(), *(["unexpected"] if table.has_unexpected else [])]
-    numbered = with_places(of_keys, table)
-    newest = numbered.where(f"nth = 1 OR {table.order.differs()}" if table.order.separate else "nth = 1")
-    last = _with_facts(newest.withColumn("live", F.expr(_IS_LIVE)), facts)
     complete = last.where(_exists(table)).withColumn("at", F.expr(table.order.as_struct()))
     if not table.may_lack_values:
         return complete.select(names)
     complete = complete.withColumn("unavailable", F.lit(None).cast("ARRAY<STRING>"))
-    some = newest.where(f"nth = 1 AND {LACKS_VALUES}").limit(1).select(F.lit(True).alias("lacking"))
-    steps_of_open = with_openness(of_keys.crossJoin(F.broadcast(some)), table).where("is_open")
+    steps_of_open = open_steps(steps.where("NOT is_truncate"), table, Opening.of(table))
     counting = _with_facts(steps_of_open, facts).withColumn(
         "counts", F.expr(counts(table, _TRUNCATE, table.topic is not None))
     )
@@ -125,12 +132,11 @@ def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFra
 
 
 def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The columns of `events` that the query needs. A TRUNCATE has no ``rank``."""
-    return steps.select(
-        *table.key_names(),
+    """The columns of `events` that the query needs. A TRUNCATE has no key."""
+    return steps.selectExpr(
+        *(f"if(is_truncate, NULL, {name}) AS {name}" for name in table.key_names()),
         *table.order.names,
-        F.expr("CASE WHEN NOT is_truncate THEN rank END AS rank"),
-        *("time", "table"),
+        *("is_truncate", "rank", "`time`", "`table`"),
         *table.value_places().values(),
         *(["topic"] if table.topic else []),
         *(["unexpected"] if table.has_unexpected else []),
@@ -145,24 +151,14 @@ def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
     return flat.withColumns(missing) if missing else flat
 
 
-def _exchanged(flat: DataFrame, table: ChangedTable) -> DataFrame:
-    """The rows of an exchange by key, so that all branches of a query read the same exchange.
-
-    Spark would push a branch's conditions and its selection of columns below the exchange. Then each branch would have its own
-    exchange, and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
-    """
-    df = flat.repartition(*table.key_names())
-    always = F.monotonically_increasing_id() >= 0
-    return df.where(always | (F.to_json(F.struct(*df.columns)) != ""))
-
-
 def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFrame:
     """The steps up to a time, inclusive. ``undated``: whether the step's own time is unknown, and decides whether it counts.
 
     A step without a time, such as a tombstone, is later than the one before it. So it does not count if that one is too late. If
     both delete the key, it does not matter.
     """
-    by_key = f"PARTITION BY {', '.join(table.key_names())}, rank IS NULL ORDER BY {', '.join(table.order.sequence)}"
+    keys = ", ".join([*table.key_names(), "is_truncate"])
+    by_key = f"PARTITION BY {keys} ORDER BY {', '.join(table.order.sequence)}"
     before = f"last(CASE WHEN `time` IS NOT NULL THEN struct(`time`, {_IS_LIVE} AS live) END, TRUE)"
     dated = steps.selectExpr(
         "*", f"{before} OVER ({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before"
@@ -170,44 +166,38 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
     counts = (F.col("time") <= time) | (
         F.col("time").isNull() & ~F.coalesce(F.col("before.`time`") > time, F.lit(False))
     )
-    undated = f"`time` IS NULL AND (rank IS NULL OR {_IS_LIVE} OR coalesce(before.live, FALSE))"
+    undated = f"`time` IS NULL AND (is_truncate OR {_IS_LIVE} OR coalesce(before.live, FALSE))"
     return dated.where(counts).withColumn("undated", F.expr(undated)).drop("before")
 
 
 def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """One row with ``facts``: ``truncated``, the last TRUNCATE; ``unclear``, whether others are not comparable with it;
-    ``two_tables``; ``unreadable``, the number of changes if all of them have an error.
+    """One row with ``facts``, a STRUCT:
 
-    Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names. It groups by the
-    TRUNCATE because the greatest STRUCT of a column takes longer.
+    ``truncated``    the last TRUNCATE
+    ``unclear``      a TRUNCATE that is not comparable with the last one
+    ``undated``      whether a TRUNCATE has no time
+    ``two_tables``   whether the changes are of two tables
+    ``unreadable``   the number of changes if all of them have an error
+
+    Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names.
     """
-    topic, order = "topic" if table.topic else "CAST(NULL AS STRING)", table.order
-    end = f"CASE WHEN rank IS NULL THEN struct({order.as_struct()} AS at, {topic} AS topic) END"
-    is_unreadable = f"coalesce(rank = {UNREADABLE}, FALSE)"
-    name = f"CASE WHEN `table` IS NOT NULL AND NOT {is_unreadable} THEN xxhash64(`table`) END"
-    few = steps.groupBy(F.expr(end).alias("end")).agg(
-        F.expr(f"min({name}) AS least"),
-        F.expr(f"max({name}) AS greatest"),
-        F.expr("bool_or(rank IS NULL AND undated) AS undated"),
-        F.expr(f"count_if({is_unreadable}) AS unreadable"),
-        F.expr(f"bool_and({is_unreadable}) AS all_unreadable"),
-        *([F.expr(f"max({order.epoch}) AS epoch")] if table.replaces_epochs else []),
-    )
-    begun = f"struct({epoch_start('max(epoch)', order.type)} AS at, CAST(NULL AS STRING) AS topic)"
-    last = f"greatest(max(`end`), {begun})" if table.replaces_epochs else "max(`end`)"
-    one = few.agg(
-        F.expr(f"{last} AS truncated"),
-        F.collect_list("end").alias("ends"),
-        F.expr("coalesce(min(least) <> max(greatest), FALSE) AS two_tables"),
-        F.expr("coalesce(bool_or(undated), FALSE) AS undated"),
-        F.expr("CASE WHEN bool_and(all_unreadable) THEN sum(unreadable) END AS unreadable"),
+    order = table.order
+    place = f"struct({order.as_struct()} AS at, {'topic' if table.topic else NO_TOPIC} AS topic)"
+    begun = f"struct({epoch_start(f'max({order.epoch})', order.type)} AS at, {NO_TOPIC} AS topic)"
+    last = f"max(CASE WHEN is_truncate THEN {place} END)"
+    name = f"CASE WHEN `table` IS NOT NULL AND rank <> {UNREADABLE} THEN xxhash64(`table`) END"
+    one = steps.agg(
+        F.expr(f"greatest({last}, {begun})" if table.replaces_epochs else last).alias("truncated"),
+        F.expr(f"min(CASE WHEN is_truncate THEN struct({order.separating()}, {place} AS place) END).place AS other"),
+        F.expr(f"coalesce(min({name}) <> max({name}), FALSE) AS two_tables"),
+        F.expr("coalesce(bool_or(is_truncate AND undated), FALSE) AS undated"),
+        F.expr(f"CASE WHEN max(rank) = {UNREADABLE} THEN count(*) END AS unreadable"),
     )
     apart = Places(order.type, table.topic is not None).are_apart(
-        Place("one.at", "one.topic"), Place("truncated.at", "truncated.topic")
+        Place("other.at", "other.topic"), Place("truncated.at", "truncated.topic")
     )
-    unclear = F.expr(f"get(filter(ends, one -> {apart}), 0) AS unclear")
-    return one.select("*", unclear).select(
-        F.struct("truncated", "unclear", "two_tables", "undated", "unreadable").alias("facts")
+    return one.selectExpr(
+        f"struct(truncated, CASE WHEN {apart} THEN other END AS unclear, two_tables, undated, unreadable) AS facts"
     )
 
 
@@ -241,7 +231,7 @@ def _exists(table: ChangedTable) -> str:
         f"WHEN facts.two_tables THEN {raised(two_tables)}",
         f"WHEN facts.undated THEN raise_error({sql_string(_NO_TIME % 'a TRUNCATE')})",
         f"WHEN {older} THEN FALSE",
-        f"WHEN nth > 1 THEN {raised(order.difference(key))}" if order.separate else "",
+        f"WHEN {order.differs()} THEN {raised(order.difference(key))}" if order.separate else "",
         f"WHEN undated THEN {raised(undated)}",
         "WHEN NOT live THEN FALSE",
         f"WHEN {newer} THEN NOT {lacks}",

@@ -30,7 +30,7 @@ from sparkwire.changes.orders import EPOCH
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.changes.orders_of_rows import place_type
-from sparkwire.spark.changes.states import by_key, with_openness, with_places
+from sparkwire.spark.changes.states import Opening, by_key, exchanged, newest_steps, open_steps
 from sparkwire.spark.frames import quoted
 
 _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
@@ -40,46 +40,45 @@ _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: DataFrame | None = None) -> DataFrame:
     """The newest step of each key and of the TRUNCATEs, and all steps of open keys.
 
-    Of deleted rows with ``keep``, and of keys in ``departed``, a merge needs all steps, too. New columns: ``nth``,
-    ``is_open``, and ``split``, the error about a step that is not comparable with the newest one.
+    New columns: ``is_open``; ``nth``, which is 1 in the newest step; and ``split``, the error about steps without a common order.
+    An open key with that error has one more row, in which ``nth`` is 0.
     """
-    order, keys = table.order, table.key_names()
+    keys = table.key_names()
     # The changes of a TRUNCATE have no key, whatever their columns say.
-    steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys}).repartition(*keys)
-    also = []
+    steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys}).drop("table")
     if departed is not None:
         known = departed.select(
             *(F.col(name).alias(f"departed_{name}") for name in keys), F.lit(True).alias("has_left")
         )
         same = [F.col(name).eqNullSafe(F.col(f"departed_{name}")) for name in keys]
         steps = steps.join(F.broadcast(known), same, "left").drop(*(f"departed_{name}" for name in keys))
-        also.append("coalesce(has_left, FALSE)")
-    window = by_key(table, "is_truncate")
-    now = f"({window} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    if keep:
-        told = f"max(has_values) OVER (PARTITION BY {', '.join([*keys, 'is_truncate'])})"
-        also.append(f"NOT first_value(live) OVER {now} AND {told} AND NOT is_truncate")
-    numbered = with_places(steps, table, "is_truncate")
-    opened = with_openness(numbered, table, "is_truncate", also=" OR ".join(also) or "FALSE")
-    if keep and not table.may_lack_values:
-        opened = opened.withColumn("is_open", F.expr(" OR ".join(also)))
-    text = f"if(is_truncate, 'of TRUNCATE', {key_text(table.keys, keys)})"
-    split = (
-        f"CASE WHEN {order.differs()} THEN {order.difference(text)} END" if order.separate else "CAST(NULL AS STRING)"
-    )
+    opening = Opening.of(table, keep=keep, departed=departed is not None)
+    if opening.is_open:
+        steps = exchanged(steps, keys)
     # A tombstone has no time: the DELETE before it has deleted the row.
-    dated = f"lead(CASE WHEN live OR `time` IS NOT NULL THEN struct(live, `time`) END) IGNORE NULLS OVER ({window})"
-    time = f"CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT {dated}.live THEN {dated}.`time` END"
-    kept = opened.selectExpr(
-        *(
-            name
-            for name in opened.columns
-            if name not in ("time", "table", "has_left") and not name.startswith("first_")
-        ),
-        f"{time} AS `time`",
-        f"{split} AS split",
+    sequence = f"struct({', '.join(table.order.sequence)})"
+    dated = f"max_by(struct(live, `time`), {sequence}) FILTER (WHERE live OR `time` IS NOT NULL) AS dated"
+    newest = newest_steps(steps, table, "is_truncate", opening=opening, also=[dated])
+    text = f"if(is_truncate, 'of TRUNCATE', {key_text(table.keys, keys)})"
+    split = f"CASE WHEN {table.order.differs()} THEN {table.order.difference(text)} END"
+    columns = [name for name in steps.columns if name not in ("time", "has_left")]
+    rows = newest.selectExpr(
+        *columns,
+        "CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT dated.live THEN dated.`time` END AS `time`",
+        f"{split if table.order.separate else 'CAST(NULL AS STRING)'} AS split",
+        "is_open",
+        "1 AS nth",
     )
-    return kept.where("nth = 1 OR is_open OR split IS NOT NULL")
+    if not opening.is_open:
+        return rows
+    opened = open_steps(steps, table, opening, "is_truncate").selectExpr(
+        *columns,
+        "`time`",
+        "CAST(NULL AS STRING) AS split",
+        "TRUE AS is_open",
+        f"row_number() OVER ({by_key(table, 'is_truncate')}) AS nth",
+    )
+    return rows.where("NOT is_open OR split IS NOT NULL").withColumn("nth", F.expr("if(is_open, 0, 1)")).union(opened)
 
 
 class BatchFacts(NamedTuple):

@@ -156,31 +156,45 @@ class OrderColumns(NamedTuple):
         columns = (f"at_{_names(self.type).index(place)}" for place in _place_in_log(self.type))
         return " AND ".join(f"{column} IS NULL" for column in columns)
 
-    def firsts(self, over: str) -> list[str]:
-        """Columns for `differs`: the epoch and separate parts of the first row, which has the greatest epoch."""
-        columns = [*([self.epoch] if self.epoch else []), *self.separate.values()] if self.separate else []
-        columns = list(dict.fromkeys([*columns, *self._tie]))
-        return [f"first_value({name}) OVER ({over}) AS first_{name}" for name in columns]
+    def separating(self) -> str:
+        """Columns whose least row is of the greatest epoch, and has the least parts that separate its orders."""
+        return ", ".join([f"{self._reversed_epoch} AS epoch", *self.separate.values()])
+
+    def least(self, counted: str) -> list[str]:
+        """Aggregates for `differs`, over the rows with the condition ``counted``."""
+        if not self.separate:
+            return []
+        is_placed = f"{counted} AND NOT ({self._before_all})" if self._before_all else counted
+        found = [f"min(CASE WHEN {is_placed} THEN struct({self.separating()}) END) AS least"]
+        if self._tie:
+            *same, partition = self._tie
+            epoch = f"{self.epoch or 'NULL'} AS epoch"
+            of_row = f"struct({epoch}, {', '.join(same)}, {_reversed(partition)} AS place, {partition})"
+            found.append(f"max(CASE WHEN {counted} THEN {of_row} END) AS tied")
+        return found
 
     def differs(self) -> str:
-        """Whether a row is of the greatest epoch, but not comparable with the first row."""
-        epoch = f"{self.epoch} <=> first_{self.epoch}" if self.epoch else "TRUE"
-        parts = [self._differs(part) for part in self.separate]
+        """Whether a key's newest row and another one of its epoch are not comparable."""
+        parts = [f"least.epoch = {self._reversed_epoch} AND {self._differs(part)}" for part in self.separate]
         if self._tie:
             parts.append(self._tied())
-        return f"({epoch} AND ({' OR '.join(parts)}))" if parts else "FALSE"
+        return f"coalesce({' OR '.join(parts)}, FALSE)" if parts else "FALSE"
 
     def difference(self, keys: str) -> str:
-        """The error about a row that `differs`. ``keys``: SQL of a text with the key."""
+        """The error about a key that `differs`. ``keys``: SQL of a text with the key."""
         what, epoch = f"concat('the changes of the key ', {keys})", self.epoch or "NULL"
         cases = [
-            f"WHEN {self._differs(part)} THEN {sentence(part, name, f'first_{name}', epoch, what)}"
+            f"WHEN {self._differs(part)} THEN {sentence(part, f'least.{name}', name, epoch, what)}"
             for part, name in self.separate.items()
         ]
         if self._tie:
             name = self._tie[-1]
-            cases.append(f"WHEN {self._tied()} THEN {sentence(SAME_POSITION, name, f'first_{name}', epoch, what)}")
+            cases.append(f"WHEN {self._tied()} THEN {sentence(SAME_POSITION, f'tied.{name}', name, epoch, what)}")
         return f"CASE {' '.join(cases)} END"
+
+    @property
+    def _reversed_epoch(self) -> str:
+        return _reversed(self.epoch) if self.epoch else "0L"
 
     @property
     def _tie(self) -> list[str]:
@@ -189,15 +203,20 @@ class OrderColumns(NamedTuple):
         return [f"at_{names.index(name)}" for name in tied_parts(self.type)]
 
     def _tied(self) -> str:
-        """Whether a row has the position of the first row, in another partition."""
-        *same, partition = (f"{name} <=> first_{name}" for name in self._tie)
-        return f"({' AND '.join(same)} AND NOT {partition})"
+        """Whether another row has the position of the newest row, in another partition."""
+        *same, partition = self._tie
+        is_same = (f"{name} <=> tied.{name}" for name in same)
+        return f"({' AND '.join(is_same)} AND NOT {partition} <=> tied.{partition})"
 
     def _differs(self, part: str) -> str:
         name = self.separate[part]
-        if part != LOG:
-            return f"NOT {name} <=> first_{name}"
-        return f"(first_{name} IS NOT NULL AND NOT {name} <=> first_{name} AND NOT ({self._before_all}))"
+        # In a log, rows without a position are before all others.
+        return f"{f'{name} IS NOT NULL AND ' if part == LOG else ''}NOT {name} <=> least.{name}"
+
+
+def _reversed(number: str) -> str:
+    """A number whose least value is that of the greatest ``number``; NULL is the least number."""
+    return f"coalesce(-CAST({number} AS BIGINT), 4294967296L)"
 
 
 def key_text(keys: Sequence[str], names: Sequence[str]) -> str:

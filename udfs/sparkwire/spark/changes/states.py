@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,9 +23,51 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import is_after, key_text, sentence
 from sparkwire.spark.changes.orders_of_rows import Place, Places
 from sparkwire.spark.changes.steps import LACKS_VALUES
+from sparkwire.spark.frames import quoted
 
 _STEPS_AT_ONCE: Final = 100_000
 """the number of steps that Python folds at once, at least"""
+
+
+def exchanged(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows of an exchange by key, so that all branches of a query read the same exchange.
+
+    Spark would push a branch's conditions and its selection of columns below the exchange. Then each branch would have its own
+    exchange, and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
+    """
+    df = rows.repartition(*keys)
+    always = F.monotonically_increasing_id() >= 0
+    return df.where(always | (F.to_json(F.struct(*df.columns)) != ""))
+
+
+class Opening(NamedTuple):
+    """Which keys are open: their state depends on more than the newest step."""
+
+    newest: Mapping[str, str]
+    """conditions for the newest step, by their names"""
+    any: Mapping[str, str]
+    """conditions for any step of the key"""
+    is_open: str
+    """a condition over the names"""
+
+    @classmethod
+    def of(cls, table: ChangedTable, *, keep: bool = False, departed: bool = False) -> Opening:
+        """A key is open if its newest step lacks values, or a step departs.
+
+        ``keep``: also if the row is deleted and had values, which the target shows. ``departed``: also if the target has a
+        departure of the key.
+        """
+        newest, of_any, conditions = dict[str, str](), dict[str, str](), []
+        if table.may_lack_values:
+            newest["lacks"], of_any["departs"] = LACKS_VALUES, "departure IS NOT NULL"
+            conditions += ["lacks", "departs"]
+        if keep:
+            newest["is_gone"], of_any["has_told"] = "NOT live", "has_values"
+            conditions.append("is_gone AND has_told AND NOT is_truncate")
+        if departed:
+            of_any["is_remembered"] = "coalesce(has_left, FALSE)"
+            conditions.append("is_remembered")
+        return cls(newest, of_any, " OR ".join(conditions))
 
 
 def by_key(table: ChangedTable, *more: str) -> str:
@@ -34,24 +76,46 @@ def by_key(table: ChangedTable, *more: str) -> str:
     return f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}"
 
 
-def with_places(steps: DataFrame, table: ChangedTable, *more: str) -> DataFrame:
-    """Number the steps of each key in ``nth``, and note the order of the newest one (`OrderColumns.differs`)."""
-    window = by_key(table, *more)
-    now = f"{window} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    return steps.selectExpr("*", f"row_number() OVER ({window}) AS nth", *table.order.firsts(now))
+def newest_steps(
+    steps: DataFrame,
+    table: ChangedTable,
+    *more: str,
+    counted: str = "TRUE",
+    opening: Opening | None = None,
+    also: Sequence[str] = (),
+) -> DataFrame:
+    """The newest step of each key, with what `OrderColumns.differs` compares, the aggregates ``also``, and ``is_open``.
 
-
-def with_openness(steps: DataFrame, table: ChangedTable, *more: str, also: str = "FALSE") -> DataFrame:
-    """Note in ``is_open`` the steps that `fold` needs: the newest one of the key lacks values, or one departs.
-
-    ``also`` is a condition of SQL for further keys.
+    A key's columns are those of the key and ``more``. Only steps with the condition ``counted`` can be the newest; if a key has
+    none, the step is NULL. An aggregate takes less time than a window, most of all for one key column.
     """
-    if not table.may_lack_values:
-        return steps.withColumn("is_open", F.lit(False))
+    keys, opening = [*table.key_names(), *more], opening or Opening.of(table)
+    sequence = f"CASE WHEN {counted} THEN struct({', '.join(table.order.sequence)}) END"
+    others = [name for name in steps.columns if name not in keys]
+    any_step = (f"bool_or({condition}) AS {name}" for name, condition in opening.any.items())
+    aggregates = [
+        f"max_by(struct({', '.join(map(quoted, others))}), {sequence}) AS newest",
+        *table.order.least(counted),
+        *also,
+        *any_step,
+    ]
+    found = steps.groupBy(*keys).agg(*map(F.expr, aggregates)).select("*", "newest.*").drop("newest")
+    found = found.selectExpr("*", *(f"{condition} AS {name}" for name, condition in opening.newest.items()))
+    return found.withColumn("is_open", F.expr(opening.is_open or "FALSE")).drop(*opening.newest, *opening.any)
+
+
+def open_steps(steps: DataFrame, table: ChangedTable, opening: Opening, *more: str) -> DataFrame:
+    """All steps of open keys. Spark skips the work if no step makes its key open."""
+    conditions = [*opening.newest.values(), *opening.any.values()]
+    some = steps.where(" OR ".join(conditions)).limit(1).select(F.lit(True).alias("is_some"))
     now = f"({by_key(table, *more)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     of_key = f"(PARTITION BY {', '.join([*table.key_names(), *more])})"
-    lacks, departs = f"first_value({LACKS_VALUES}) OVER {now}", f"max(departure IS NOT NULL) OVER {of_key}"
-    return steps.selectExpr("*", f"{lacks} OR {departs} OR {also} AS is_open")
+    noted = steps.crossJoin(F.broadcast(some)).selectExpr(
+        *map(quoted, steps.columns),
+        *(f"first_value({condition}) OVER {now} AS {name}" for name, condition in opening.newest.items()),
+        *(f"max({condition}) OVER {of_key} AS {name}" for name, condition in opening.any.items()),
+    )
+    return noted.where(opening.is_open).select(*map(quoted, steps.columns))
 
 
 def counts(table: ChangedTable, truncate: Place, has_topic: bool) -> str:
@@ -70,6 +134,7 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
     window, order = by_key(table), table.order
     epoch = order.epoch or "0"
     own = f"struct({', '.join([*order.names, 'departure'])})"
+    dated = f"lead(CASE WHEN live OR `time` IS NOT NULL THEN struct(live, `time`) END) IGNORE NULLS OVER ({window})"
     extra = [
         "moved",
         "is_stored",
@@ -83,7 +148,10 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
     ready = steps.selectExpr(
         *table.key_names(),
         f"{order.as_struct()} AS at",
-        *("topic", "`time`", "counts", "live", "has_values", "bounds", "arrival"),
+        "topic",
+        # A tombstone has no time: the DELETE before it has deleted the row.
+        f"CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT {dated}.live THEN {dated}.`time` END AS `time`",
+        *("counts", "live", "has_values", "bounds", "arrival"),
         # Of a message that comes twice, the first copy counts.
         f"CASE WHEN NOT {own} <=> lead({own}) OVER ({window}) THEN departure END AS departure",
         "unavailable",
