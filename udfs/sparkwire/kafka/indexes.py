@@ -49,7 +49,7 @@ def entry_reader(table: Layout) -> Callable[[Bytes, Ints, Ints], EntryFields]:
     return read
 
 
-class Entries(NamedTuple):
+class IndexEntries(NamedTuple):
     """The entries of a column of files."""
 
     ends: npt.NDArray[np.int32]
@@ -60,7 +60,7 @@ class Entries(NamedTuple):
         return lists(self.ends, entries)
 
 
-def stored(name: str) -> Callable[[Entries], pa.Array]:
+def stored(name: str) -> Callable[[IndexEntries], pa.Array]:
     """The accessor of a field that is never NULL."""
     return lambda entries: primitive(entries.fields[name])
 
@@ -86,26 +86,26 @@ def count_entries(data: Bytes, offsets: Offsets, width: int, counts: Ints) -> No
         counts[row] = (last - start + width - 1) // width
 
 
-def entries_scan(table: Layout, preallocated: bool = False) -> Callable[[pa.Array], Entries]:
+def entries_scan(table: Layout, preallocated: bool = False) -> Callable[[pa.Array], IndexEntries]:
     """The scan of files that consist of entries. Bytes after the last complete entry are ignored.
 
     Zeros at the end of ``preallocated`` files are not entries.
     """
     read = entry_reader(table)
 
-    def scan(data: pa.Array) -> Entries:
+    def scan(data: pa.Array) -> IndexEntries:
         source = binary_of(data)
         offsets = source.offsets.astype(np.int64)
         counts = np.diff(offsets) // table.size
         if preallocated:
             count_entries(source.data, source.offsets, table.size, counts)
         ends, starts = spread(offsets[:-1], counts, table.size)
-        return Entries(ends, read(source.data, starts, np.full(len(starts), table.size)))
+        return IndexEntries(ends, read(source.data, starts, np.full(len(starts), table.size)))
 
     return scan
 
 
-def entries_columns(table: Layout) -> tuple[Column[Entries], ...]:
+def entries_columns(table: Layout) -> tuple[Column[IndexEntries], ...]:
     """A column for each field of the table."""
     return tuple(
         Column(name, place.field.sql, f"{place.field.doc}.", stored(name)) for name, place in table.places.items()
@@ -118,28 +118,28 @@ _offset_entries = entries_scan(OFFSET_INDEX, preallocated=True)
 _time_entries = entries_scan(TIME_INDEX, preallocated=True)
 
 
-def offset_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+def offset_index(data: pa.Array, base_offset: pa.Array) -> IndexEntries:
     """The entries of a column of offset indexes; ``base_offset`` is the base offset of each file's segment."""
     return _with_offsets(_offset_entries(data), base_offset)
 
 
-def time_index(data: pa.Array, base_offset: pa.Array) -> Entries:
+def time_index(data: pa.Array, base_offset: pa.Array) -> IndexEntries:
     """The entries of a column of time indexes."""
     return _with_offsets(_time_entries(data), base_offset)
 
 
-def _with_offsets(entries: Entries, base_offset: pa.Array) -> Entries:
+def _with_offsets(entries: IndexEntries, base_offset: pa.Array) -> IndexEntries:
     """The entries with absolute offsets."""
     bases = base_offset.fill_null(0).to_numpy(zero_copy_only=False)
     offsets = np.repeat(bases, np.diff(entries.ends)) + entries.fields["relative_offset"]
-    return Entries(entries.ends, entries.fields | {"offset": offsets})
+    return IndexEntries(entries.ends, entries.fields | {"offset": offsets})
 
 
-OFFSET_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+OFFSET_INDEX_COLUMNS: tuple[Column[IndexEntries], ...] = (
     Column("offset", "BIGINT", "The last offset of the batch that begins at position.", stored("offset")),
     Column("position", "INT", "Position of that batch in the segment [bytes].", stored("position")),
 )
-TIME_INDEX_COLUMNS: tuple[Column[Entries], ...] = (
+TIME_INDEX_COLUMNS: tuple[Column[IndexEntries], ...] = (
     Column("timestamp_ms", "BIGINT", "Largest timestamp so far [ms since epoch].", stored("timestamp")),
     Column("offset", "BIGINT", "Offset of the batch with this timestamp.", stored("offset")),
 )

@@ -49,12 +49,12 @@ _KEY_0, _KEY_1 = MESSAGE_0["key_size"].end, MESSAGE_1["key_size"].end
 _AHEAD = 4096  # [bytes]
 _LINE = 64  # [bytes]
 
-# Bits of `Message.present`: the fields that are not NULL, beside HAS_TIME, HAS_KEY and HAS_VALUE.
+# Bits of `ReadMessage.present`: the fields that are not NULL, beside HAS_TIME, HAS_KEY and HAS_VALUE.
 HAS_CRC, HAS_MAGIC, HAS_ATTRIBUTES, HAS_KEY_SIZE, HAS_VALUE_SIZE = (1 << bit for bit in range(3, 8))
 EVERYTHING = 255
 
 
-class Message(NamedTuple):
+class ReadMessage(NamedTuple):
     """A message of magic 0 or 1. A field that is missing is 0, and a position ``NOWHERE``."""
 
     present: int
@@ -75,7 +75,7 @@ class Message(NamedTuple):
 
 
 @kernel
-def read_message(data: Bytes, start: int, stop: int) -> Message:
+def read_message(data: Bytes, start: int, stop: int) -> ReadMessage:
     """Read the message in ``data[start:stop]``, as far as its bytes exist."""
     size = stop - start
     present = crc = magic = attributes = key_size = value_size = int64(0)
@@ -104,7 +104,7 @@ def read_message(data: Bytes, start: int, stop: int) -> Message:
                 pos += max(value_size, 0)
                 present |= HAS_VALUE_SIZE | (HAS_VALUE if value_size >= 0 and pos <= stop else 0)
                 end = pos if pos <= stop else end
-    return Message(present, crc, magic, attributes, timestamp, key, key_size, value, value_size, end)
+    return ReadMessage(present, crc, magic, attributes, timestamp, key, key_size, value, value_size, end)
 
 
 @kernel
@@ -198,7 +198,7 @@ def read_messages(data: Bytes, offsets: npt.NDArray[Any], out: MessageFields) ->
 
 
 @kernel
-def _verdict(data: Bytes, start: int, stop: int, message: Message) -> Verdict:
+def _verdict(data: Bytes, start: int, stop: int, message: ReadMessage) -> Verdict:
     """Check a message. Its checksum covers the message, or all bytes if the end of the message is missing."""
     size = stop - start
     if size < COVERED:
