@@ -1,9 +1,9 @@
 """Compute the current table from a change table: the latest change of every key.
 
 Spark exchanges the changes once, by key. Every branch of the query reads that exchange, so Spark decodes them once, unless they
-come from a data source in Python: its scans are never the same. The first branch selects the row with the greatest order of each
-key. The second one finds the last TRUNCATEs, whether the changes are of two tables, and whether none is readable. A third one
-folds open keys (`sparkwire.spark.changes.states`). AQE drops it if no last row lacks values.
+come from a data source in Python: its scans are never the same. The first branch finds the newest step of each key. The second
+finds the last TRUNCATE, whether the changes are of two tables, and whether none is readable. A third one folds open keys
+(`sparkwire.spark.changes.states`). AQE drops it if no step lacks values.
 
 The last stage of the query raises the errors about several changes: PySpark has no class for the failure of two stages.
 """
