@@ -173,6 +173,15 @@ def test_topics_and_logs_are_never_compared(spark: SparkSession) -> None:
         PySparkException, match=r"a TRUNCATE and the row of the key .* are in the topics b and a of epoch 0"
     ):
         sparkwire.current(of_topic.withMetadata("_order_", {TOPIC: "topic"}), "id").collect()
+    # The last TRUNCATE by its partition is in the first topic; the other one is in a smaller partition.
+    truncates: list[tuple[Any, ...]] = [
+        ("a", "TRUNCATE", (0, 1, 5), None, None),
+        ("b", "TRUNCATE", (0, 0, 9), None, None),
+        ("a", "INSERT", (0, 1, 7), 1, "a"),
+    ]
+    truncated = spark.createDataFrame(truncates, "topic STRING, " + SIMPLE.format(order=ORDER))
+    with pytest.raises(PySparkException, match=r"a TRUNCATE and the row of the key .* are in the topics [ab] and [ab]"):
+        sparkwire.current(truncated.withMetadata("_order_", {TOPIC: "topic"}), "id").collect()
     logs = simple(
         spark,
         ("INSERT", (0, "mysql-bin", None, 9, 0, 0), 1, "a"),

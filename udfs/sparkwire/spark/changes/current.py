@@ -185,20 +185,24 @@ def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
     place = f"struct({order.as_struct()} AS at, {'topic' if table.topic else NO_TOPIC} AS topic)"
     begun = f"struct({epoch_start(f'max({order.epoch})', order.type)} AS at, {NO_TOPIC} AS topic)"
     last = f"max(CASE WHEN is_truncate THEN {place} END)"
+    # Of the greatest epoch, the first and the last by what separates orders: one differs from the last TRUNCATE if any does.
+    of_least = f"struct({order.separating()}, {place} AS place)"
+    of_greatest = f"struct({', '.join([order.epoch or '0', *order.separate.values()])}, {place} AS place)"
     name = f"CASE WHEN `table` IS NOT NULL AND rank <> {UNREADABLE} THEN xxhash64(`table`) END"
     one = steps.agg(
         F.expr(f"greatest({last}, {begun})" if table.replaces_epochs else last).alias("truncated"),
-        F.expr(f"min(CASE WHEN is_truncate THEN struct({order.separating()}, {place} AS place) END).place AS other"),
+        F.expr(f"min(CASE WHEN is_truncate THEN {of_least} END).place AS least"),
+        F.expr(f"max(CASE WHEN is_truncate THEN {of_greatest} END).place AS greatest"),
         F.expr(f"coalesce(min({name}) <> max({name}), FALSE) AS two_tables"),
         F.expr("coalesce(bool_or(is_truncate AND undated), FALSE) AS undated"),
         F.expr(f"CASE WHEN max(rank) = {UNREADABLE} THEN count(*) END AS unreadable"),
     )
-    apart = Places(order.type, table.topic is not None).are_apart(
-        Place("other.at", "other.topic"), Place("truncated.at", "truncated.topic")
+    places, truncate = Places(order.type, table.topic is not None), Place("truncated.at", "truncated.topic")
+    least, greatest = (
+        places.are_apart(Place(f"{name}.at", f"{name}.topic"), truncate) for name in ("least", "greatest")
     )
-    return one.selectExpr(
-        f"struct(truncated, CASE WHEN {apart} THEN other END AS unclear, two_tables, undated, unreadable) AS facts"
-    )
+    unclear = f"CASE WHEN {least} THEN least WHEN {greatest} THEN greatest END AS unclear"
+    return one.selectExpr(f"struct(truncated, {unclear}, two_tables, undated, unreadable) AS facts")
 
 
 def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
