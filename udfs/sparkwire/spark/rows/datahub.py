@@ -11,16 +11,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.core.names import Table, table_of
+from sparkwire.catalogue import FUNCTIONS
+from sparkwire.core.names import Table, table_name, table_of, unknown_table
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
 from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.frames import check_binary, others
-from sparkwire.spark.rows.message_tables import no_columns
 
 Batches = Iterator[pa.RecordBatch]
 
+_NAMES: Final = ("database", "schema_name", "table")
 _DECLARATION: Final = (
     "columns ARRAY<STRUCT<name STRING, type STRING>>, "
     "recency STRUCT<digits INT, sequence_id STRING, event_time_ms BIGINT>"
@@ -127,5 +128,25 @@ def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:
     lists = blobs.mapInArrow(read, _DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
     declared = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
     if not declared:
-        raise no_columns(table, blobs, "datahub")
+        raise _no_columns(table, blobs)
     return declared
+
+
+def _no_columns(table: str, blobs: DataFrame) -> ValueError:
+    """The error for a table without known columns: the messages are of other tables, or do not declare columns."""
+    tables = _tables(blobs)
+    if table_of(table).name in {table_of(name).name for name in tables}:
+        return ValueError(printable(f"no message declares the columns of the table {table}: pass columns"))
+    return unknown_table(table, tables, "the messages")
+
+
+def _tables(blobs: DataFrame) -> list[str]:
+    """The sorted names of the tables in messages."""
+
+    def read(batches: Batches) -> Batches:
+        for batch in batches:
+            parts = [FUNCTIONS[f"datahub_{name}"].decode(batch.column(0)) for name in _NAMES]
+            yield pa.RecordBatch.from_arrays(parts, names=list(_NAMES))
+
+    rows = blobs.mapInArrow(read, ", ".join(f"`{name}` STRING" for name in _NAMES)).where("`table` <> ''")
+    return sorted(table_name(*row) for row in rows.distinct().collect())
