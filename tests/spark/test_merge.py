@@ -265,6 +265,31 @@ def test_the_result_counts_what_happened(spark: SparkSession, tmp_path: Path) ->
     assert sparkwire.merge(simple(spark), target, "id") == MergeResult(rows=0, changed=0, late=0, errors=0)
 
 
+def test_the_result_counts_each_change_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Also one of two keys, and those of keys whose values are missing. A row with an error has no key."""
+    history = ChangeHistory(Random(12)).run(60)
+    batch = frame(spark, delivered(history, ONE_MESSAGE)).where("_error_ IS NULL")
+    broken = batch.limit(3).withColumn("_error_", F.lit("BAD_JSON"))
+    result = sparkwire.merge(batch.unionByName(broken, allowMissingColumns=True), tmp_path / "table")
+    assert (result.rows, result.errors) == (batch.count(), 3)
+    assert as_table(sparkwire.merged(spark, tmp_path / "table").collect()) == history.table
+
+
+def test_a_batch_without_a_readable_change(spark: SparkSession, tmp_path: Path) -> None:
+    target = tmp_path / "table"
+    sparkwire.merge(simple(spark, ("INSERT", 1, 1, 1), ("INSERT", 2, None, 2)), target, "id")
+    broken = simple(spark, ("DELETE", 3, 1, None), ("DELETE", 4, None, None)).withColumn("_error_", F.lit("BAD_JSON"))
+    assert sparkwire.merge(broken, target, "id") == MergeResult(rows=0, changed=0, late=0, errors=2)
+    assert sparkwire.merged(spark, target).count() == 2
+
+
+def test_a_key_with_changes_of_two_tables(spark: SparkSession, tmp_path: Path) -> None:
+    changes = simple(spark, ("INSERT", 1, 1, 1), ("UPDATE", 2, 1, 2))
+    changes = changes.withColumn("_table_", F.expr("if(_op_ = 'INSERT', 't', 'u')"))
+    with pytest.raises(ValueError, match="the changes are of two tables, u and another"):
+        sparkwire.merge(changes, tmp_path / "table", "id")
+
+
 def test_a_batch_that_is_late_as_a_whole_warns(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,4 +1,4 @@
-"""An aggregate of stored rows, from their own job or from another."""
+"""An aggregate of rows, from the job that reads them or from another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkwire.spark.changes import observed
 
 
 @pytest.mark.parametrize("count", [0, 10])
-def test_the_job_that_stores_the_rows_computes_the_aggregate(
+def test_the_job_that_reads_the_rows_computes_the_aggregate(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(observed, "_PATIENCE", 60)
@@ -25,7 +25,10 @@ def test_the_job_that_stores_the_rows_computes_the_aggregate(
         return metrics[-1]
 
     monkeypatch.setattr(observed, "_metrics", seen)
-    stored, last = observed.stored_with(spark.range(count), F.max("id"))
+    rows = spark.range(count)
+    counted = observed.Observed.of(rows, F.max("id"))
+    stored = observed.stored(counted.rows)
+    last = counted.result(rows)
     assert metrics == [{"aggregate": last}]
     assert last == (count - 1 if count else None)
     assert stored.count() == count
@@ -36,7 +39,9 @@ def test_a_metric_that_does_not_arrive_is_computed_again(spark: SparkSession, mo
     monkeypatch.setattr(observed, "_PATIENCE", 0.1)
     monkeypatch.setattr(Observation, "get", property(lambda _: never.wait()))
     try:
-        stored, total = observed.stored_with(spark.range(10).withColumn("r", F.rand()), F.sum("r"))
-        assert total == stored.agg(F.sum("r")).collect()[0][0]
+        rows = observed.stored(spark.range(10).withColumn("r", F.rand()))
+        counted = observed.Observed.of(rows, F.sum("r"))
+        counted.rows.collect()
+        assert counted.result(rows) == rows.agg(F.sum("r")).collect()[0][0]
     finally:
         never.set()

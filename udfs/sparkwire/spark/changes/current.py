@@ -35,7 +35,7 @@ from sparkwire.spark.changes.states import (
     open_steps,
     with_moved_values,
 )
-from sparkwire.spark.changes.steps import LACKS_VALUES, UNREADABLE, events
+from sparkwire.spark.changes.steps import FIRST_UNREADABLE, LACKS_VALUES, UNREADABLE, events
 
 _OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
 """columns of the steps that only states need"""
@@ -101,7 +101,8 @@ def current(
     table = ChangedTable.of(changes, keys, "current")
     within = "TRUE" if until is None else until_order(until, table.schema)
     time = None if as_of is None else moment(as_of, table.schema)
-    steps = events(changes, table, within, with_unreadable=until is None and time is None)
+    unreadable = FIRST_UNREADABLE if until is None and time is None else "FALSE"
+    steps = events(changes, table, within, unreadable=unreadable)
     return _rows(steps, table, time).select(*_result_columns(table))
 
 

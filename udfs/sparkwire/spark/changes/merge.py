@@ -18,13 +18,13 @@ from os import PathLike, fspath
 from typing import Any, Final, Literal, NamedTuple, overload
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import DataType
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
-from sparkwire.changes.columns import ERROR, ORDER, TABLE, TWO_TABLES
+from sparkwire.changes.columns import ORDER
 from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE
 from sparkwire.changes.orders import EPOCH
 from sparkwire.errors import WriteConflictError
@@ -38,7 +38,7 @@ from sparkwire.spark.changes.merge_stored import departed_keys, memory, plain_so
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
 from sparkwire.spark.changes.merge_traits import Traits
 from sparkwire.spark.changes.merge_types import aligned, check_names
-from sparkwire.spark.changes.observed import Observed, stored, stored_with
+from sparkwire.spark.changes.observed import stored
 from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, place_type
 from sparkwire.spark.changes.steps import events
 from sparkwire.spark.frames import quoted
@@ -134,20 +134,18 @@ class Merge(NamedTuple):
                 )
             schema = target.agree(table, is_case_sensitive)
             changes, table = aligned(changes, table, schema, target.traits.columns)
-            counted = Observed.of(changes, _counts(changes, table))
             departed = departed_keys(target.stored_rows(spark), table) if target.traits.departures else None
-            batch = batch_rows(events(counted.rows, table), table, keep=self.keep, departed=departed)
-            rows, text = stored_with(batch, BatchFacts.column(table))
-            facts, counts = BatchFacts.read(text), json.loads(counted.result(changes))
-            name = _table_name(counts, target.table_name)
-            with target.prepared(spark, name) as relation:
-                result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows, name)
+            steps = events(changes, table, unreadable="TRUE")
+            rows = stored(batch_rows(steps, table, keep=self.keep, departed=departed))
+            facts, rows = BatchFacts.of(rows, table, target.table_name), rows.where("nth IS NOT NULL")
+            with target.prepared(spark, facts.table_name) as relation:
+                result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows)
             if target.refreshed() != target.traits:
                 # Another merge has begun to store what this one did not look for. Folding the batch again does.
                 return self._merged(changes, number)
             if number is not None and facts.unexpected:
                 self._log_new_columns(rows, table)
-        return MergeResult(counts["rows"], *result, counts["errors"])
+        return MergeResult(facts.changes, *result, facts.errors)
 
     def _log_new_columns(self, rows: DataFrame, table: ChangedTable) -> None:
         """Log once the columns of messages that the table does not have."""
@@ -163,9 +161,7 @@ class Merge(NamedTuple):
                 printable(", ".join(new)),
             )
 
-    def _fold(
-        self, target: Target, relation: str, clauses: Clauses, rows: DataFrame, name: str | None
-    ) -> tuple[int | None, int]:
+    def _fold(self, target: Target, relation: str, clauses: Clauses, rows: DataFrame) -> tuple[int | None, int]:
         """Run the statement, after a fold with the table's rows if it is needed. Returns changed rows and late keys."""
         spark, facts, table, traits = rows.sparkSession, clauses.facts, clauses.table, target.traits
         truncated, epoch = _truncate(table, facts, traits, target.exists)
@@ -211,7 +207,7 @@ class Merge(NamedTuple):
             if truncated is not None:
                 source = _with_truncate(source, facts, truncated, table)
                 more = more._replace(truncates=True)
-            target.note(name, more._replace(epoch=epoch))
+            target.note(facts.table_name, more._replace(epoch=epoch))
             clauses = replace(clauses, has_entries=more.truncates or more.departures)
             try:
                 result = self._run(target, relation, rows.where("nth = 1 AND NOT is_truncate"), source, clauses)
@@ -220,7 +216,7 @@ class Merge(NamedTuple):
                     raise
                 continue
             if traits.untold:
-                target.note(name, more._replace(epoch=epoch, untold=()))
+                target.note(facts.table_name, more._replace(epoch=epoch, untold=()))
             return result
         raise AssertionError
 
@@ -305,27 +301,6 @@ def _last_truncate(stored_rows: DataFrame, order: DataType) -> Any:
     text = place_text(f"max(struct({ORDER} AS at, {topic} AS topic))", order)
     row = stored_rows.where(f"{MEMORY}.entry = '{TRUNCATE}'").agg(F.expr(text)).collect()[0][0]
     return None if row is None else json.loads(row)
-
-
-def _table_name(counts: Mapping[str, Any], noted: str | None) -> str | None:
-    """The name of the table. Raises ValueError if the changes are of two, or of another one than the target has."""
-    names = sorted({name for name in (counts.get("first"), counts.get("last"), noted) if name is not None})
-    if len(names) > 1:
-        raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
-    return names[0] if names else None
-
-
-def _counts(changes: DataFrame, table: ChangedTable) -> Column:
-    """The numbers of changes without and with an error, and the least and greatest name of a table.
-
-    It is JSON, because Spark returns observed STRUCTs only as Java objects.
-    """
-    is_error = f"{ERROR} IS NOT NULL" if ERROR in changes.columns else "FALSE"
-    name = f"CASE WHEN NOT {is_error} THEN {TABLE} END" if TABLE in changes.columns else "CAST(NULL AS STRING)"
-    return F.expr(
-        f"to_json(struct(count_if(NOT {is_error}) AS rows, count_if({is_error}) AS errors, min({name}) AS first, "
-        f"max({name}) AS last))"
-    )
 
 
 @overload

@@ -1,16 +1,16 @@
 """The batch of a merge: the newest step of each key, all steps of open keys (`states`), and facts about them.
 
-Facts are one aggregate over these rows, as one JSON text. Spark returns some types of observed metrics only as Java objects.
-Orders and keys are texts in it, which `literal` makes literals of SQL.
+Orders are texts in the facts, which `literal` makes literals of SQL.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Set
 from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.types import (
     BinaryType,
     ByteType,
@@ -25,27 +25,41 @@ from pyspark.sql.types import (
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
-from sparkwire.changes.columns import ORDER
+from sparkwire.changes.columns import ORDER, TWO_TABLES
+from sparkwire.changes.fold import OLD_KEY_RANK
 from sparkwire.changes.orders import EPOCH
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.order_columns import key_text
 from sparkwire.spark.changes.orders_of_rows import place_type
 from sparkwire.spark.changes.states import Opening, by_key, exchanged, newest_steps, open_steps
+from sparkwire.spark.changes.steps import UNREADABLE
 from sparkwire.spark.frames import quoted
 
 _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 """types of keys whose range lets a table skip files"""
+_IS_READABLE: Final = f"rank <> {UNREADABLE}"
+_IS_CHANGE: Final = f"rank NOT IN ({UNREADABLE}, {OLD_KEY_RANK})"
+"""whether a step is one for each change: a change of a key is a step of the old one, too"""
+_TABLE: Final = f"CASE WHEN `table` IS NOT NULL AND {_IS_READABLE} THEN xxhash64(`table`) END"
+"""Spark aggregates numbers faster than texts"""
+_COUNTS: Final = {
+    "changes": f"count_if({_IS_CHANGE})",
+    "errors": f"count_if(rank = {UNREADABLE})",
+    "least_table": f"min({_TABLE})",
+    "greatest_table": f"max({_TABLE})",
+}
 
 
 def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: DataFrame | None = None) -> DataFrame:
     """The newest step of each key and of the TRUNCATEs, and all steps of open keys.
 
     New columns: ``is_open``; ``nth``, which is 1 in the newest step; and ``split``, the error about steps without a common order.
-    An open key with that error has one more row, in which ``nth`` is 0.
+    An open key with that error has one more row, in which ``nth`` is 0. Rows with an error are in one more, in which it is NULL.
+    ``changes``, ``errors``, ``least_table`` and ``greatest_table`` are for `BatchFacts`.
     """
     keys = table.key_names()
     # The changes of a TRUNCATE have no key, whatever their columns say.
-    steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys}).drop("table")
+    steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys})
     if departed is not None:
         known = departed.select(
             *(F.col(name).alias(f"departed_{name}") for name in keys), F.lit(True).alias("has_left")
@@ -53,12 +67,13 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
         same = [F.col(name).eqNullSafe(F.col(f"departed_{name}")) for name in keys]
         steps = steps.join(F.broadcast(known), same, "left").drop(*(f"departed_{name}" for name in keys))
     opening = Opening.of(table, keep=keep, departed=departed is not None)
-    if opening.is_open:
-        steps = exchanged(steps, keys)
+    # Most batches have few changes of each key, so sorting them before the exchange, too, takes more time than it saves.
+    steps = exchanged(steps, keys) if opening.is_open else steps.repartition(*keys)
     # A tombstone has no time: the DELETE before it has deleted the row.
     sequence = f"struct({', '.join(table.order.sequence)})"
     dated = f"max_by(struct(live, `time`), {sequence}) FILTER (WHERE live OR `time` IS NOT NULL) AS dated"
-    newest = newest_steps(steps, table, "is_truncate", opening=opening, also=[dated])
+    also = [dated, *(f"{value} AS {name}" for name, value in _COUNTS.items())]
+    newest = newest_steps(steps, table, "is_truncate", counted=_IS_READABLE, opening=opening, also=also)
     text = f"if(is_truncate, 'of TRUNCATE', {key_text(table.keys, keys)})"
     split = f"CASE WHEN {table.order.differs()} THEN {table.order.difference(text)} END"
     columns = [name for name in steps.columns if name not in ("time", "has_left")]
@@ -67,23 +82,38 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
         "CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT dated.live THEN dated.`time` END AS `time`",
         f"{split if table.order.separate else 'CAST(NULL AS STRING)'} AS split",
         "is_open",
-        "1 AS nth",
+        "CASE WHEN rank IS NOT NULL THEN 1 END AS nth",
+        *_COUNTS,
     )
     if not opening.is_open:
         return rows
-    opened = open_steps(steps, table, opening, "is_truncate").selectExpr(
+    opened = open_steps(steps.where(_IS_READABLE), table, opening, "is_truncate").selectExpr(
         *columns,
         "`time`",
         "CAST(NULL AS STRING) AS split",
         "TRUE AS is_open",
         f"row_number() OVER ({by_key(table, 'is_truncate')}) AS nth",
+        f"CAST({_IS_CHANGE} AS BIGINT) AS changes",
+        "0L AS errors",
+        f"{_TABLE} AS least_table",
+        f"{_TABLE} AS greatest_table",
     )
-    return rows.where("NOT is_open OR split IS NOT NULL").withColumn("nth", F.expr("if(is_open, 0, 1)")).union(opened)
+    others = rows.where("NOT is_open OR split IS NOT NULL OR errors > 0").withColumns(
+        {
+            "nth": F.expr("CASE WHEN NOT is_open THEN nth WHEN split IS NOT NULL THEN 0 END"),
+            "changes": F.expr("if(is_open, 0, changes)"),
+        }
+    )
+    return others.union(opened)
 
 
 class BatchFacts(NamedTuple):
     """Facts about the rows of a batch."""
 
+    changes: int
+    """number of changes without an error"""
+    errors: int
+    """number of rows with an error"""
     keys: int
     """number of keys"""
     opened: int
@@ -94,48 +124,105 @@ class BatchFacts(NamedTuple):
     """number of keys that have no row after the batch"""
     unexpected: int
     """number of rows with unexpected values"""
+    null_keys: int
+    """number of rows with NULL in a column of the key"""
     truncated: Any
     """the last TRUNCATE, see `place_type`"""
     epochs: tuple[int, int] | None
     """the least and the greatest epoch"""
-    null_keys: int
-    """number of rows with NULL in a column of the key"""
-    bounds: list[tuple[str, str] | None]
-    """the least and the greatest value of each column of the key"""
+    table_name: str | None
+    """the name of the table whose changes these and the earlier ones are"""
+    ranges: Mapping[str, tuple[int, int]]
+    """columns of the key whose range may let a table skip files: the least and the greatest value, of dates in days since 1970"""
 
     @classmethod
-    def column(cls, table: ChangedTable) -> Column:
-        """The aggregate with the facts."""
-        order, null = table.schema[ORDER].dataType, " OR ".join(f"{name} IS NULL" for name in table.key_names())
-        bounds = (
-            _bounds(name, table.schema[key].dataType) for key, name in zip(table.keys, table.key_names(), strict=True)
-        )
-        at, is_key = table.order.as_struct(), "nth = 1 AND NOT is_truncate"
-        epoch = table.order.epoch or "CAST(NULL AS INT)"
+    def of(cls, rows: DataFrame, table: ChangedTable, noted: str | None) -> BatchFacts:
+        """Compute the facts of stored rows. ``noted``: the name of the target's table.
+
+        Raises ValueError if rows have no common order, or if the changes are of two tables, or of another one than the target's.
+
+        A separate job takes less time than metrics that Spark observes while it stores the rows. Numbers take less time than
+        STRUCTs and texts, so only other jobs compute those that nearly no batch has.
+        """
+        null = " OR ".join(f"{name} IS NULL" for name in table.key_names())
+        epoch, is_key = table.order.epoch or "CAST(NULL AS INT)", "nth = 1 AND NOT is_truncate"
         facts = {
+            "changes": "coalesce(sum(changes), 0)",
+            "errors": "coalesce(sum(errors), 0)",
             "keys": f"count_if({is_key})",
             "opened": f"count_if({is_key} AND is_open)",
             "moves": "count(coalesce(departure, arrival))",
             "unknown": f"count_if({is_key} AND NOT live)",
             "unexpected": "count(unexpected)",
-            "truncated": _text(f"max(CASE WHEN is_truncate THEN struct({at} AS at, topic) END)", place_type(order)),
-            "epochs": f"CASE WHEN count({epoch}) > 0 THEN array(min({epoch}), max({epoch})) END",
             "null_keys": f"count_if({is_key} AND ({null}))",
-            "bounds": f"array({', '.join(bounds)})",
-            "split": f"max(CASE WHEN split IS NOT NULL THEN struct({epoch} AS epoch, split) END)",
         }
-        pairs = ", ".join(f"{sql_string(name)}, {fact}" for name, fact in facts.items())
-        # One expression of SQL takes one call to the JVM.
-        return F.expr(f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))")
+        more = {
+            "texts": "count_if(is_truncate OR split IS NOT NULL)",
+            "least_table": "min(least_table)",
+            "greatest_table": "max(greatest_table)",
+            "noted_table": f"xxhash64({sql_string(noted)})" if noted is not None else "CAST(NULL AS BIGINT)",
+            **_ends("epoch", epoch),
+        }
+        ranges = {}
+        for key, name in zip(table.keys, table.key_names(), strict=True):
+            if isinstance(type := table.schema[key].dataType, _RANGES):
+                ranges[key] = name
+                more |= _ends(name, f"unix_date({name})" if isinstance(type, DateType) else name)
+        [found] = rows.selectExpr(*(f"{value} AS {name}" for name, value in (facts | more).items())).collect()
+        return cls(
+            **{name: found[name] for name in facts},
+            truncated=_truncated(rows, table) if found["texts"] else None,
+            epochs=_pair(found, "epoch"),
+            table_name=_table_name(
+                rows, {found[f"{name}_table"] for name in ("least", "greatest", "noted")} - {None}, noted
+            ),
+            ranges={key: pair for key, name in ranges.items() if (pair := _pair(found, name))},
+        )
 
-    @classmethod
-    def read(cls, text: str) -> BatchFacts:
-        """Read the aggregate. Raises ValueError if rows have no common order."""
-        row: dict[str, Any] = json.loads(text)
-        split, truncated = row.pop("split"), row["truncated"]
-        if split and not _is_superseded(split.get("epoch"), truncated):
-            raise ValueError(printable(split["split"]))
-        return cls(**row)
+    def narrow_range(self, key: str, type: DataType) -> tuple[str, str] | None:
+        """Literals of the range of a key's column. None if its keys fill less than half of it.
+
+        Then they are probably from all of the table, and queries about the table's files take time, and find none to skip.
+        """
+        if key not in self.ranges or 2 * self.keys <= self.ranges[key][1] - self.ranges[key][0]:
+            return None
+        least, greatest = (
+            f"date_from_unix_date({end})" if isinstance(type, DateType) else literal(str(end), type)
+            for end in self.ranges[key]
+        )
+        return least, greatest
+
+
+def _ends(name: str, value: str) -> dict[str, str]:
+    return {f"least_{name}": f"min({value})", f"greatest_{name}": f"max({value})"}
+
+
+def _pair(found: Row, name: str) -> tuple[int, int] | None:
+    least, greatest = found[f"least_{name}"], found[f"greatest_{name}"]
+    return None if least is None else (least, greatest)
+
+
+def _table_name(rows: DataFrame, hashes: Set[int], noted: str | None) -> str | None:
+    """The name of the table. Raises ValueError if the changes are of two, or of another one than the target has."""
+    if not hashes or (noted is not None and len(hashes) == 1):
+        return noted
+    found = rows.select("table").where("nth IS NOT NULL AND `table` IS NOT NULL").distinct().limit(2).collect()
+    names = sorted({*(str(row["table"]) for row in found), *([] if noted is None else [noted])})
+    if len(hashes) > 1:
+        raise ValueError(printable(TWO_TABLES % (*names, "another")[:2]))
+    return names[0]
+
+
+def _truncated(rows: DataFrame, table: ChangedTable) -> Any:
+    """The last TRUNCATE, see `place_type`. Raises ValueError if rows have no common order."""
+    order, epoch = table.schema[ORDER].dataType, table.order.epoch or "CAST(NULL AS INT)"
+    place = f"max(CASE WHEN is_truncate THEN struct({table.order.as_struct()} AS at, topic) END)"
+    split = f"max(CASE WHEN split IS NOT NULL THEN struct({epoch} AS epoch, split) END)"
+    text = f"to_json(struct({_text(place, place_type(order))} AS place, {split} AS split), map('ignoreNullFields', 'false'))"
+    row: dict[str, Any] = json.loads(rows.agg(F.expr(text)).collect()[0][0])
+    if row["split"] and not _is_superseded(row["split"].get("epoch"), row["place"]):
+        raise ValueError(printable(row["split"]["split"]))
+    return row["place"]
 
 
 def _is_superseded(epoch: int | None, truncated: Any) -> bool:
@@ -143,13 +230,6 @@ def _is_superseded(epoch: int | None, truncated: Any) -> bool:
     at = None if truncated is None else truncated["at"]
     last = at.get(EPOCH) if isinstance(at, dict) else None
     return epoch is not None and last is not None and epoch < int(last)
-
-
-def _bounds(name: str, type: DataType) -> str:
-    """The least and the greatest value of a column of the key, if they let a table skip files."""
-    if not isinstance(type, _RANGES):
-        return "CAST(NULL AS ARRAY<STRING>)"
-    return f"CASE WHEN count({name}) > 0 THEN array({_text(f'min({name})', type)}, {_text(f'max({name})', type)}) END"
 
 
 def place_text(value: str, order: DataType) -> str:

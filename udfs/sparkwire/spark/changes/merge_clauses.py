@@ -155,11 +155,10 @@ class Clauses:
     def _condition(self) -> str:
         facts, parts = self.facts, []
         operator = "<=>" if self.has_entries or facts.null_keys else "="
-        for key, name, bounds in zip(self.table.keys, self.table.key_names(), facts.bounds, strict=True):
+        for key, name in zip(self.table.keys, self.table.key_names(), strict=True):
             parts.append(f"t.{quoted(key)} {operator} s.{name}")
-            if bounds and bounds[0] is not None and operator == "=":
-                least, greatest = (literal(bound, self.stored[key].dataType) for bound in bounds)
-                parts.append(f"t.{quoted(key)} BETWEEN {least} AND {greatest}")
+            if operator == "=" and (ends := facts.narrow_range(key, self.table.schema[key].dataType)):
+                parts.append(f"t.{quoted(key)} BETWEEN {ends[0]} AND {ends[1]}")
         if self.has_entries:
             parts += [f"t.{MEMORY}.{name} <=> s.memory.{name}" for name in ("entry", "event")]
         return " AND ".join(parts)

@@ -1,4 +1,4 @@
-"""Compute aggregates of rows in the job that stores the rows."""
+"""Store rows on the workers, and compute an aggregate of rows in the job that reads them."""
 
 from __future__ import annotations
 
@@ -40,16 +40,6 @@ def stored(rows: DataFrame) -> DataFrame:
         return rows.localCheckpoint()
     except PySparkNotImplementedError as error:
         raise NotImplementedError("merge into a table on Spark Connect needs Spark 4.0 or later") from error
-
-
-def stored_with(rows: DataFrame, aggregate: Column) -> tuple[DataFrame, Any]:
-    """Store the rows, see `stored`, and compute an aggregate of them.
-
-    A task may run twice, and then its rows count twice in the aggregate.
-    """
-    observed = Observed.of(rows, aggregate)
-    kept = stored(observed.rows)
-    return kept, observed.result(kept)
 
 
 def _metrics(observation: Observation) -> dict[str, Any]:

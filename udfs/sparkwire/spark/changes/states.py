@@ -101,7 +101,9 @@ def newest_steps(
     ]
     found = steps.groupBy(*keys).agg(*map(F.expr, aggregates)).select("*", "newest.*").drop("newest")
     found = found.selectExpr("*", *(f"{condition} AS {name}" for name, condition in opening.newest.items()))
-    return found.withColumn("is_open", F.expr(opening.is_open or "FALSE")).drop(*opening.newest, *opening.any)
+    return found.withColumn("is_open", F.expr(f"coalesce({opening.is_open or 'FALSE'}, FALSE)")).drop(
+        *opening.newest, *opening.any
+    )
 
 
 def open_steps(steps: DataFrame, table: ChangedTable, opening: Opening, *more: str) -> DataFrame:

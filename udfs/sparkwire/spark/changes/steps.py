@@ -49,29 +49,27 @@ UNREADABLE: Final = -1
 """the rank of a row with an error"""
 _UNREADABLE_OP: Final = "UNREADABLE"
 # Within CASE, Spark numbers the rows for which it computes the branch: those with an error, from 0 on in each task.
-_FIRST_UNREADABLE: Final = "(monotonically_increasing_id() & 8589934591) < 100000"
+FIRST_UNREADABLE: Final = "(monotonically_increasing_id() & 8589934591) < 100000"
+"""a condition for the first rows with an error in each task"""
 _HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
 LACKS_VALUES: Final = f"(live AND {_HAS_UNAVAILABLE})"
 """whether a step lacks values, as SQL"""
 
 
-def events(
-    changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, with_unreadable: bool = False
-) -> DataFrame:
+def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unreadable: str = "FALSE") -> DataFrame:
     """The steps of the changes that fulfil ``within``, a condition of SQL.
 
     Rows with an error are left out, and no others: the query fails at a row that has neither an order nor an error.
-    ``with_unreadable``: the first of them in each task are steps of no key, with the rank `UNREADABLE`, and their error as
-    ``table``.
+    ``unreadable``: those with this condition are steps of no key, with the rank `UNREADABLE`, and their error as ``table``.
     """
     keys, order, names = table.key_names(), table.order, changes.columns
-    marks = with_unreadable and ERROR in names
+    marks = unreadable != "FALSE" and ERROR in names
     old = [f"old_{name}" for name in keys]
     before = [
         f"{BEFORE}.{quoted(name)} AS {place}" for name, place in zip(table.keys, old, strict=True) if table.may_move
     ]
     own_table = TABLE if TABLE in names else "CAST(NULL AS STRING)"
-    columns = changes.where(_is_counted(names, within, _FIRST_UNREADABLE if marks else "FALSE")).selectExpr(
+    columns = changes.where(_is_counted(names, within, unreadable)).selectExpr(
         *(f"{quoted(name)} AS {place}" for name, place in table.places().items()),
         *before,
         *order.split(f"if({ERROR} IS NULL, {ORDER}, NULL)" if marks else ORDER),
