@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from benchmarks.timing import interleave
-from sparkwire.spark.changes import merge, merge_table
+from sparkwire.spark.changes import merge, merge_batch, merge_table
 from tests.integration.merge_table import DELTA
 
 ROUNDS = {100_000: 5, 1_000_000: 3}
@@ -45,7 +45,8 @@ KEEPS = f"""
 """
 """so that a late change does not bring a deleted row back"""
 STEPS = (
-    (merge, "stored_with", "the last rows and their facts, computed and kept"),
+    (merge, "stored", "the last rows, computed and kept"),
+    (merge_batch.BatchFacts, "of", "their facts"),
     (merge_table.TableTarget, "run", "the MERGE"),
 )
 """functions of ours, and what they do"""
@@ -117,7 +118,13 @@ class Steps:
 def main(changes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", folder)
-        settings = {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false", "spark.log.level": "OFF"}
+        settings = {
+            "spark.driver.memory": "4g",
+            "spark.sql.codegen.cache.maxEntries": "1000",  # see docs/operations.md
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+            "spark.log.level": "OFF",
+        }
         for name, value in (DELTA | settings).items():
             builder = builder.config(name, value)
         spark = builder.getOrCreate()
