@@ -73,7 +73,7 @@ def session(kind: str, directory: str, interface: str = "classic", **more: str) 
         os.environ["SPARK_TESTING"] = "1"  # then PySpark uses any free port
         builder = builder.remote("local[2]")
     else:
-        # Iceberg reads a merge's source in two tasks. One of the facts lets both wait for another statement.
+        # Iceberg reads the source of a merge in two tasks. One of the checks lets both wait for another statement.
         builder = builder.master("local[3]")
     for name, value in settings.items():
         builder = builder.config(name, value)
