@@ -13,10 +13,12 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DateType, LongType, StringType
 
 import sparkwire
 from sparkwire.changes.delta_log import DeltaLog
 from sparkwire.spark.changes.merge import MergeResult
+from sparkwire.spark.changes.merge_batch import BatchFacts
 from tests.support import system_messages as m
 from tests.support.change_history import (
     FORMS,
@@ -283,10 +285,36 @@ def test_a_batch_without_a_readable_change(spark: SparkSession, tmp_path: Path) 
     assert sparkwire.merged(spark, target).count() == 2
 
 
+def test_errors_beside_a_row_without_a_key_whose_values_are_missing(spark: SparkSession, tmp_path: Path) -> None:
+    lacking = simple(spark, ("UPDATE", 1, None, None)).withColumn("_unavailable_", F.array(F.lit("v")))
+    broken = simple(spark, ("UPDATE", 2, None, 3)).withColumn("_error_", F.lit("BAD_JSON"))
+    result = sparkwire.merge(lacking.unionByName(broken, allowMissingColumns=True), tmp_path / "table", "id")
+    assert result == MergeResult(rows=1, changed=1, late=0, errors=1)
+
+
+def test_the_name_of_a_table_whose_last_messages_have_none(spark: SparkSession, tmp_path: Path) -> None:
+    target, changes = tmp_path / "table", simple(spark, ("DELETE", 1, 1, None), ("DELETE", 2, 1, None))
+    sparkwire.merge(changes.withColumn("_table_", F.expr("if(_order_.offset = 1, 't', NULL)")), target, "id")
+    with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
+        sparkwire.merge(changes.withColumn("_table_", F.lit("u")), target, "id")
+
+
+def test_a_range_of_keys_lets_a_table_skip_files_only_if_they_fill_half_of_it() -> None:
+    counts: dict[str, Any] = dict.fromkeys(
+        ("changes", "errors", "opened", "moves", "unknown", "unexpected", "null_keys"), 0
+    )
+    days = {"id": (0, 9), "day": (0, 9)}
+    facts = BatchFacts(**counts, keys=5, truncated=None, epochs=None, table_name=None, ranges=days)
+    assert facts.narrow_range("id", LongType()) == ("CAST('0' AS bigint)", "CAST('9' AS bigint)")
+    assert facts.narrow_range("day", DateType()) == ("date_from_unix_date(0)", "date_from_unix_date(9)")
+    assert facts.narrow_range("name", StringType()) is None
+    assert facts._replace(keys=4).narrow_range("id", LongType()) is None
+
+
 def test_a_key_with_changes_of_two_tables(spark: SparkSession, tmp_path: Path) -> None:
     changes = simple(spark, ("INSERT", 1, 1, 1), ("UPDATE", 2, 1, 2))
     changes = changes.withColumn("_table_", F.expr("if(_op_ = 'INSERT', 't', 'u')"))
-    with pytest.raises(ValueError, match="the changes are of two tables, u and another"):
+    with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
         sparkwire.merge(changes, tmp_path / "table", "id")
 
 

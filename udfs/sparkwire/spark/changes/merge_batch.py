@@ -40,13 +40,12 @@ _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 _IS_READABLE: Final = f"rank <> {UNREADABLE}"
 _IS_CHANGE: Final = f"rank NOT IN ({UNREADABLE}, {OLD_KEY_RANK})"
 """whether a step is one for each change: a change of a key is a step of the old one, too"""
-_TABLE: Final = f"CASE WHEN `table` IS NOT NULL AND {_IS_READABLE} THEN xxhash64(`table`) END"
-"""Spark aggregates numbers faster than texts"""
+_TABLE: Final = f"CASE WHEN {_IS_READABLE} THEN `table` END"
 _COUNTS: Final = {
     "changes": f"count_if({_IS_CHANGE})",
     "errors": f"count_if(rank = {UNREADABLE})",
-    "least_table": f"min({_TABLE})",
-    "greatest_table": f"max({_TABLE})",
+    "first_table": f"min({_TABLE})",
+    "last_table": f"max({_TABLE})",
 }
 
 
@@ -55,7 +54,7 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
 
     New columns: ``is_open``; ``nth``, which is 1 in the newest step; and ``split``, the error about steps without a common order.
     An open key with that error has one more row, in which ``nth`` is 0. Rows with an error are in one more, in which it is NULL.
-    ``changes``, ``errors``, ``least_table`` and ``greatest_table`` are for `BatchFacts`.
+    ``changes``, ``errors``, ``first_table`` and ``last_table`` are for `BatchFacts`.
     """
     keys = table.key_names()
     # The changes of a TRUNCATE have no key, whatever their columns say.
@@ -76,7 +75,7 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     newest = newest_steps(steps, table, "is_truncate", counted=_IS_READABLE, opening=opening, also=also)
     text = f"if(is_truncate, 'of TRUNCATE', {key_text(table.keys, keys)})"
     split = f"CASE WHEN {table.order.differs()} THEN {table.order.difference(text)} END"
-    columns = [name for name in steps.columns if name not in ("time", "has_left")]
+    columns = [name for name in steps.columns if name not in ("time", "table", "has_left")]
     rows = newest.selectExpr(
         *columns,
         "CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT dated.live THEN dated.`time` END AS `time`",
@@ -95,8 +94,8 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
         f"row_number() OVER ({by_key(table, 'is_truncate')}) AS nth",
         f"CAST({_IS_CHANGE} AS BIGINT) AS changes",
         "0L AS errors",
-        f"{_TABLE} AS least_table",
-        f"{_TABLE} AS greatest_table",
+        "`table` AS first_table",
+        "`table` AS last_table",
     )
     others = rows.where("NOT is_open OR split IS NOT NULL OR errors > 0").withColumns(
         {
@@ -141,8 +140,8 @@ class BatchFacts(NamedTuple):
 
         Raises ValueError if rows have no common order, or if the changes are of two tables, or of another one than the target's.
 
-        A separate job takes less time than metrics that Spark observes while it stores the rows. Numbers take less time than
-        STRUCTs and texts, so only other jobs compute those that nearly no batch has.
+        A separate job counts each row once, and a metric that Spark observes counts those of a repeated task twice. Numbers take
+        less time than STRUCTs and texts, so only other jobs compute those that nearly no batch has.
         """
         null = " OR ".join(f"{name} IS NULL" for name in table.key_names())
         epoch, is_key = table.order.epoch or "CAST(NULL AS INT)", "nth = 1 AND NOT is_truncate"
@@ -158,8 +157,7 @@ class BatchFacts(NamedTuple):
         }
         more = {
             "texts": "count_if(is_truncate OR split IS NOT NULL)",
-            "least_table": "min(least_table)",
-            "greatest_table": "max(greatest_table)",
+            **_ends("table", *map(_hash, ("first_table", "last_table"))),
             "noted_table": f"xxhash64({sql_string(noted)})" if noted is not None else "CAST(NULL AS BIGINT)",
             **_ends("epoch", epoch),
         }
@@ -193,8 +191,14 @@ class BatchFacts(NamedTuple):
         return least, greatest
 
 
-def _ends(name: str, value: str) -> dict[str, str]:
-    return {f"least_{name}": f"min({value})", f"greatest_{name}": f"max({value})"}
+def _ends(name: str, *values: str) -> dict[str, str]:
+    least, greatest = (f"{of}({', '.join(values)})" if len(values) > 1 else values[0] for of in ("least", "greatest"))
+    return {f"least_{name}": f"min({least})", f"greatest_{name}": f"max({greatest})"}
+
+
+def _hash(name: str) -> str:
+    """Spark aggregates numbers faster than texts."""
+    return f"CASE WHEN {name} IS NOT NULL THEN xxhash64({name}) END"
 
 
 def _pair(found: Row, name: str) -> tuple[int, int] | None:
@@ -206,10 +210,11 @@ def _table_name(rows: DataFrame, hashes: Set[int], noted: str | None) -> str | N
     """The name of the table. Raises ValueError if the changes are of two, or of another one than the target has."""
     if not hashes or (noted is not None and len(hashes) == 1):
         return noted
-    found = rows.select("table").where("nth IS NOT NULL AND `table` IS NOT NULL").distinct().limit(2).collect()
-    names = sorted({*(str(row["table"]) for row in found), *([] if noted is None else [noted])})
-    if len(hashes) > 1:
-        raise ValueError(printable(TWO_TABLES % (*names, "another")[:2]))
+    found = rows.selectExpr("explode(array(first_table, last_table)) AS name").where("name IS NOT NULL")
+    of_batch = {str(row["name"]) for row in found.distinct().limit(2).collect()}
+    names = sorted(of_batch | (set() if noted is None else {noted}))
+    if len(names) > 1:
+        raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
     return names[0]
 
 
