@@ -13,12 +13,10 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DateType, LongType, StringType
 
 import sparkwire
 from sparkwire.changes.delta_log import DeltaLog
 from sparkwire.spark.changes.merge import MergeResult
-from sparkwire.spark.changes.merge_batch import BatchFacts
 from tests.support import system_messages as m
 from tests.support.change_history import (
     FORMS,
@@ -297,18 +295,6 @@ def test_the_name_of_a_table_whose_last_messages_have_none(spark: SparkSession, 
     sparkwire.merge(changes.withColumn("_table_", F.expr("if(_order_.offset = 1, 't', NULL)")), target, "id")
     with pytest.raises(ValueError, match="the changes are of two tables, t and u"):
         sparkwire.merge(changes.withColumn("_table_", F.lit("u")), target, "id")
-
-
-def test_a_range_of_keys_lets_a_table_skip_files_only_if_they_fill_half_of_it() -> None:
-    counts: dict[str, Any] = dict.fromkeys(
-        ("changes", "errors", "opened", "moves", "unknown", "unexpected", "null_keys"), 0
-    )
-    days = {"id": (0, 9), "day": (0, 9)}
-    facts = BatchFacts(**counts, keys=5, truncated=None, epochs=None, table_name=None, ranges=days)
-    assert facts.narrow_range("id", LongType()) == ("CAST('0' AS bigint)", "CAST('9' AS bigint)")
-    assert facts.narrow_range("day", DateType()) == ("date_from_unix_date(0)", "date_from_unix_date(9)")
-    assert facts.narrow_range("name", StringType()) is None
-    assert facts._replace(keys=4).narrow_range("id", LongType()) is None
 
 
 def test_a_key_with_changes_of_two_tables(spark: SparkSession, tmp_path: Path) -> None:

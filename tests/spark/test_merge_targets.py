@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from sparkwire.changes.delta_log import NOTED
 from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.merge_batch import BatchFacts
 from sparkwire.spark.changes.merge_names import TableName, has_delta, target_of
 from sparkwire.spark.changes.merge_path import check_storable
 from sparkwire.spark.changes.merge_statement import EXACT, REBASE, written_exactly
@@ -325,3 +326,15 @@ def test_a_table_needs_a_setting_of_the_oldest_spark_alone() -> None:
     assert target(session, "orders").exact_settings == ()
     session.version = "3.5.4"
     assert target(session, "orders").exact_settings == (REBASE,)
+
+
+def test_a_range_of_keys_lets_a_table_skip_files_only_if_they_fill_half_of_it() -> None:
+    counts: dict[str, Any] = dict.fromkeys(
+        ("changes", "errors", "opened", "moves", "unknown", "unexpected", "null_keys"), 0
+    )
+    days = {"id": (0, 8), "day": (0, 8)}
+    facts = BatchFacts(**counts, keys=5, truncated=None, epochs=None, table_name=None, ranges=days)
+    assert facts.narrow_range("id", T.LongType()) == ("CAST('0' AS bigint)", "CAST('8' AS bigint)")
+    assert facts.narrow_range("day", T.DateType()) == ("date_from_unix_date(0)", "date_from_unix_date(8)")
+    assert facts.narrow_range("name", T.StringType()) is None
+    assert facts._replace(keys=4).narrow_range("id", T.LongType()) is None
