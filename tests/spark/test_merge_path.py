@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import duckdb
@@ -14,12 +15,13 @@ import pyspark.sql.functions as F
 import pytest
 from deltalake import DeltaTable, Field
 from deltalake.schema import PrimitiveType
-from pyspark.sql import SparkSession
+from pyspark.sql import Observation, SparkSession
 
 import sparkwire
 from sparkwire.changes.delta_log import DeltaLog
 from sparkwire.spark.changes import merge_path, merge_statement
 from sparkwire.spark.changes.merge import MergeResult
+from sparkwire.spark.frames import checkpointed
 from tests.support.merge_batches import simple
 
 UTC = dt.UTC
@@ -221,3 +223,38 @@ def test_the_columns_of_a_user_keep_their_values(spark: SparkSession, tmp_path: 
     sparkwire.merge(simple(spark, ("TRUNCATE", 5, None, None), ("INSERT", 6, 1, 12)), target, "id")
     [row] = sparkwire.merged(spark, target).collect()
     assert (row["v"], row["remark"]) == (12, "of a user")
+
+
+@pytest.mark.parametrize("count", [0, 10])
+def test_the_job_that_reads_the_rows_computes_the_aggregate(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(merge_path, "_PATIENCE", 60)
+    metrics: list[dict[str, Any]] = []
+    read = merge_path._metrics
+
+    def seen(observation: Observation) -> dict[str, Any]:
+        metrics.append(read(observation))
+        return metrics[-1]
+
+    monkeypatch.setattr(merge_path, "_metrics", seen)
+    rows = spark.range(count)
+    counted = merge_path.Observed.of(rows, F.max("id"))
+    stored = checkpointed(counted.rows)
+    last = counted.result(rows)
+    assert metrics == [{"aggregate": last}]
+    assert last == (count - 1 if count else None)
+    assert stored.count() == count
+
+
+def test_a_metric_that_does_not_arrive_is_computed_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    never = Event()
+    monkeypatch.setattr(merge_path, "_PATIENCE", 0.1)
+    monkeypatch.setattr(Observation, "get", property(lambda _: never.wait()))
+    try:
+        rows = checkpointed(spark.range(10).withColumn("r", F.rand()))
+        counted = merge_path.Observed.of(rows, F.sum("r"))
+        counted.rows.collect()
+        assert counted.result(rows) == rows.agg(F.sum("r")).collect()[0][0]
+    finally:
+        never.set()

@@ -1,10 +1,11 @@
-"""Check, select and rename the columns of a DataFrame for the ``rows`` functions of all formats."""
+"""Check, select and rename the columns of a DataFrame, and store its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 import pyspark.sql.functions as F
+from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
@@ -57,3 +58,11 @@ def with_distinct_names(schema: StructType, taken: Iterable[str]) -> StructType:
 def quoted(name: str) -> str:
     """A column's name in back quotes, so that it may contain any character."""
     return f"`{name.replace('`', '``')}`"
+
+
+def checkpointed(rows: DataFrame) -> DataFrame:
+    """Store the rows on the workers, so that every read returns the same ones. If a worker is lost, a query over them fails."""
+    try:
+        return rows.localCheckpoint()
+    except PySparkNotImplementedError as error:
+        raise NotImplementedError("merge into a table on Spark Connect needs Spark 4.0 or later") from error

@@ -28,7 +28,7 @@ from sparkwire.changes.columns import (
     check_keys,
     table_columns,
 )
-from sparkwire.spark.changes.order_columns import OrderColumns
+from sparkwire.spark.changes.orders import OrderColumns
 
 
 class ChangedTable(NamedTuple):

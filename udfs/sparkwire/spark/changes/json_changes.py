@@ -1,4 +1,7 @@
-"""Change tables of the formats in JSON, or converted to it: the survey of a batch, and the decoder."""
+"""Change tables of the formats in JSON, or converted to it: the survey of a batch, and the decoder.
+
+Values and keys of Debezium may be Avro, with schemas in a registry.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,24 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyspark.sql.functions as F
+from pyspark.sql import DataFrame
 
+from sparkwire.avro.registry import Registry
+from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.base.printable import printable
+from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.changes.columns import UNAVAILABLE, check_keys
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages
 from sparkwire.core.names import Table, table_of, unknown_table
+from sparkwire.debezium.avro_messages import avro_columns, avro_side, avro_tables
 from sparkwire.debezium.placeholders import placeholder_of
-from sparkwire.spark.changes.debezium_messages import AvroMessages
+from sparkwire.debezium.table_columns import MessageSide
 from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request
+from sparkwire.spark.rows.payload_column import PayloadColumn
 
 _FACT: Final = "fact STRING"
 _log = logging.getLogger("sparkwire")
@@ -229,3 +238,42 @@ def _facts(request: Request, sides: _Sides, roles: Mapping[str, str], table: Tab
 
     df = request.df.select(*(F.col(roles[name]).alias(name) for name in names))
     return [row[0] for row in df.mapInArrow(read, _FACT).distinct().collect()]
+
+
+class AvroMessages:
+    """A column of values or keys in Avro."""
+
+    def __init__(
+        self, df: DataFrame, column: str, schemas: Any, wire_format: str, headers: str | None, of: str
+    ) -> None:
+        by_headers = wire_format in WIRE_FORMATS and WIRE_FORMATS[wire_format].with_headers is not None
+        named = headers if by_headers else None
+        self._payloads = PayloadColumn.of(df, column, Registry.of(schemas), None, wire_format, named)
+        self._of = of
+
+    def columns(self, table: str) -> Mapping[str, str]:
+        """The columns of a table from the schemas of the registry.
+
+        Raises ValueError if the registry has no schema of the table, or if the columns of a stream are known only from its data.
+        """
+        if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
+            raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
+        texts = self._payloads.schemas().texts
+        columns = avro_columns(texts, table_of(table))
+        if not columns:
+            raise unknown_table(table, avro_tables(texts), "the registry's schemas")
+        return columns
+
+    @property
+    def read(self) -> Read:
+        """The decoder. It fetches schemas while it reads data, so that a stream continues after a change of the table."""
+        wire, of, registry = self._payloads.wire_format, self._of, self._payloads.registry
+        named_by_text = WIRE_FORMATS[wire].named_by_text is not None
+        known = self._payloads.schemas() if named_by_text else None
+        live = LiveSchemas(registry)
+
+        def side(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
+            payloads = WIRE_FORMATS[wire].split(messages, headers, of)
+            return avro_side(payloads, live.of(payloads.ids) if known is None else known)
+
+        return side

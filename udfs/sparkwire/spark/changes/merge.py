@@ -36,12 +36,10 @@ from sparkwire.spark.changes.merge_path import PathTarget, merged_path
 from sparkwire.spark.changes.merge_statement import named_view, written_exactly
 from sparkwire.spark.changes.merge_stored import departed_keys, memory, plain_source, with_stored
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
-from sparkwire.spark.changes.merge_traits import Traits
-from sparkwire.spark.changes.merge_types import aligned, check_names
-from sparkwire.spark.changes.observed import stored
-from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, place_type
+from sparkwire.spark.changes.merge_types import Traits, aligned, check_names
+from sparkwire.spark.changes.orders import NO_TOPIC, Place, place_type
 from sparkwire.spark.changes.steps import events
-from sparkwire.spark.frames import quoted
+from sparkwire.spark.frames import checkpointed, quoted
 
 Target = TableTarget | PathTarget
 _DELETES: Final = ("remove", "keep")
@@ -136,7 +134,7 @@ class Merge(NamedTuple):
             changes, table = aligned(changes, table, schema, target.traits.columns)
             departed = departed_keys(target.stored_rows(spark), table) if target.traits.departures else None
             steps = events(changes, table, unreadable="TRUE")
-            rows = stored(batch_rows(steps, table, keep=self.keep, departed=departed))
+            rows = checkpointed(batch_rows(steps, table, keep=self.keep, departed=departed))
             facts, rows = BatchFacts.of(rows, table, target.table_name), rows.where("nth IS NOT NULL")
             with target.prepared(spark, facts.table_name) as relation:
                 result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows)
@@ -182,7 +180,7 @@ class Merge(NamedTuple):
                 last = _last_truncate(stored_rows, clauses.order) if traits.truncates else None
                 places = [literal(one, place_type(clauses.order)) for one in (last, truncated) if one is not None]
                 place = f"greatest({', '.join(places)})" if len(places) > 1 else places[0] if places else None
-                source = stored(
+                source = checkpointed(
                     with_stored(
                         rows if not traits.untold else rows.withColumn("is_open", F.expr("NOT is_truncate")),
                         stored_rows,

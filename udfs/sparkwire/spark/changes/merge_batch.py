@@ -29,8 +29,7 @@ from sparkwire.changes.columns import ORDER, TWO_TABLES
 from sparkwire.changes.fold import OLD_KEY_RANK
 from sparkwire.changes.orders import EPOCH
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.order_columns import key_text
-from sparkwire.spark.changes.orders_of_rows import place_type
+from sparkwire.spark.changes.orders import key_text, place_type
 from sparkwire.spark.changes.states import Opening, by_key, exchanged, newest_steps, open_steps
 from sparkwire.spark.changes.steps import UNREADABLE
 from sparkwire.spark.frames import quoted

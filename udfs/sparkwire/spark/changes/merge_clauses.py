@@ -25,8 +25,7 @@ from sparkwire.changes.orders import difference
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_batch import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
-from sparkwire.spark.changes.order_columns import epoch_of, is_after, key_text
-from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place, Places, place_type
+from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, epoch_of, is_after, key_text, place_type
 from sparkwire.spark.changes.states import lists_of
 from sparkwire.spark.frames import quoted
 

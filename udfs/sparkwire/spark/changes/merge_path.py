@@ -10,13 +10,15 @@ Of a statement, this module needs ``as_join(relation, columns)``: a query for al
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from threading import Thread
+from typing import Any, Final, NamedTuple
 
 import pyspark.sql.functions as F
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -43,9 +45,7 @@ from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_statement import CHANGED, EXACT, Statement, named_view
 from sparkwire.spark.changes.merge_table import NEEDS_MAPPING, seen_rows, types_in
-from sparkwire.spark.changes.merge_traits import Traits, noted_of
-from sparkwire.spark.changes.merge_types import agreed, check_made, stored_schema
-from sparkwire.spark.changes.observed import Observed
+from sparkwire.spark.changes.merge_types import Traits, agreed, check_made, noted_of, stored_schema
 from sparkwire.spark.frames import quoted
 
 _STORABLE: Final = (
@@ -61,6 +61,8 @@ _READ_OPTIONS: Final = {
     "ignoreMissingFiles": "false",
 }
 _GLOB: Final = re.compile(r"([\[\]{}*?\\])")
+_PATIENCE: Final = 10  # [s] for a metric after its job
+_log = logging.getLogger("sparkwire")
 
 
 class PathTarget:
@@ -248,3 +250,45 @@ def merged_path(spark: SparkSession, path: str) -> DataFrame:
         text = "has no table of merge yet" if _is_begun(log) else "has a Delta table that merge did not create"
         raise ValueError(printable(f"{path} {text}"))
     return seen_rows(_stored_rows(spark, log), keep=noted["deletes"] == "keep")
+
+
+class Observed(NamedTuple):
+    """An aggregate that Spark computes while it reads the rows."""
+
+    rows: DataFrame
+    """read these"""
+    aggregate: Column
+    observation: Observation
+
+    @classmethod
+    def of(cls, rows: DataFrame, aggregate: Column) -> Observed:
+        observation = Observation()
+        return cls(rows.observe(observation, aggregate.alias("aggregate")), aggregate, observation)
+
+    def result(self, rows: DataFrame) -> Any:
+        """The aggregate, after the job. If Spark does not report it, it is computed from ``rows``."""
+        metrics = _metrics(self.observation)
+        return metrics["aggregate"] if metrics else rows.agg(self.aggregate).collect()[0][0]
+
+
+def _metrics(observation: Observation) -> dict[str, Any]:
+    """The metrics; empty if Spark does not report them.
+
+    Spark Connect does not report those of a checkpoint, and Spark none of rows that its optimizer found to be none. A busy
+    driver may drop them, and then Spark would wait without an end.
+    """
+    found: list[dict[str, Any]] = []
+
+    def get() -> None:
+        try:
+            found.append(observation.get)
+        except Exception as error:  # noqa: BLE001 PySpark has no class for it
+            _log.info("Spark has no observed metric: %s", printable(str(error)))
+            found.append({})
+
+    thread = Thread(target=get, daemon=True)
+    thread.start()
+    thread.join(_PATIENCE)
+    if not found:
+        _log.info("Spark has not reported an observed metric within %d s", _PATIENCE)
+    return found[0] if found else {}

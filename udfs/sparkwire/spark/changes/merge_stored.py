@@ -28,10 +28,9 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE, unfolded
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.observed import stored as stored_rows
-from sparkwire.spark.changes.orders_of_rows import NO_TOPIC, Place
+from sparkwire.spark.changes.orders import NO_TOPIC, Place
 from sparkwire.spark.changes.states import counts, fold, lists_of, states_schema, with_moved_values
-from sparkwire.spark.frames import quoted
+from sparkwire.spark.frames import checkpointed, quoted
 
 _NO_MAP: Final = "CAST(NULL AS MAP<STRING, STRING>)"
 
@@ -106,7 +105,7 @@ def with_stored(
     ``every``: whether rows of other keys may change: there is a change of a key, or a TRUNCATE. ``untold``: columns that the
     stored rows do not have yet.
     """
-    read = stored_rows(_read_states(batch, stored, table, every=every, keep=keep, untold=untold))
+    read = checkpointed(_read_states(batch, stored, table, every=every, keep=keep, untold=untold))
     own = _keys(read.select(*table.key_names()).distinct(), "read", table)
     of_keys = batch.where("NOT is_truncate")
     is_chosen = F.col("is_open") | F.coalesce("is_read", F.lit(False))

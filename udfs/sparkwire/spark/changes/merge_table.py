@@ -27,8 +27,7 @@ from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_names import NO_TABLE, TableName, schema_of
 from sparkwire.spark.changes.merge_statement import REBASE, Statement
-from sparkwire.spark.changes.merge_traits import Traits, noted_of
-from sparkwire.spark.changes.merge_types import agreed, check_made, sql_type, stored_schema, visible
+from sparkwire.spark.changes.merge_types import Traits, agreed, check_made, noted_of, sql_type, stored_schema, visible
 from sparkwire.spark.connectors import connector_advice
 from sparkwire.spark.frames import quoted
 

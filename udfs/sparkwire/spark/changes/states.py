@@ -20,8 +20,7 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
 from sparkwire.changes.fold import folded, resolved
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.order_columns import is_after, key_text, sentence
-from sparkwire.spark.changes.orders_of_rows import Place, Places
+from sparkwire.spark.changes.orders import Place, Places, is_after, key_text, sentence
 from sparkwire.spark.changes.steps import LACKS_VALUES
 from sparkwire.spark.frames import quoted
 
