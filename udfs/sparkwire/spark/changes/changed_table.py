@@ -45,9 +45,11 @@ class ChangedTable(NamedTuple):
         schema = changes.schema
         check_columns(schema.names, function)
         columns = table_columns(schema.names, _fields(schema))
-        own = [keys] if isinstance(keys, str) else list(keys) if keys is not None else keys_of(changes, function)
-        check_keys(own, columns, function)
-        return cls(columns, own, schema)
+        key_columns = (
+            [keys] if isinstance(keys, str) else list(keys) if keys is not None else keys_of(changes, function)
+        )
+        check_keys(key_columns, columns, function)
+        return cls(columns, key_columns, schema)
 
     @property
     def values(self) -> list[str]:
@@ -132,9 +134,9 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
     give = f"pass keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
         raise ValueError(printable(f"the key of the table is not known: {give}"))
-    known = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
-    if known:
-        return list(known)
+    noted = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
+    if noted:
+        return list(noted)
     if changes.isStreaming:
         raise ValueError(printable(f"the key of the table is not known before the stream is read: {give}"))
     right = changes.where(f"{ERROR} IS NULL") if ERROR in changes.columns else changes

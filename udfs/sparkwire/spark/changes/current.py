@@ -193,7 +193,7 @@ def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
     of_least = f"struct({order.separating()}, {place} AS place)"
     of_greatest = f"struct({', '.join([order.epoch or '0', *order.separate.values()])}, {place} AS place)"
     name = f"CASE WHEN `table` IS NOT NULL AND rank <> {UNREADABLE} THEN xxhash64(`table`) END"
-    one = steps.agg(
+    aggregates = steps.agg(
         F.expr(f"greatest({last}, {begun})" if table.replaces_epochs else last).alias("truncated"),
         F.expr(f"min(CASE WHEN is_truncate THEN {of_least} END).place AS least"),
         F.expr(f"max(CASE WHEN is_truncate THEN {of_greatest} END).place AS greatest"),
@@ -206,7 +206,7 @@ def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
         places.are_apart(Place(f"{name}.at", f"{name}.topic"), truncate) for name in ("least", "greatest")
     )
     unclear = f"CASE WHEN {least} THEN least WHEN {greatest} THEN greatest END AS unclear"
-    return one.selectExpr(f"struct(truncated, {unclear}, two_tables, undated, unreadable) AS facts")
+    return aggregates.selectExpr(f"struct(truncated, {unclear}, two_tables, undated, unreadable) AS facts")
 
 
 def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
@@ -221,15 +221,15 @@ def _exists(table: ChangedTable) -> str:
     It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail.
     """
     order, key = table.order, key_text(table.keys, table.key_names())
-    own, places = (
+    row, places = (
         Place(order.as_struct(), "topic" if table.topic else NO_TOPIC),
         Places(order.type, table.topic is not None),
     )
     two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
     undated = f"format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key})"
-    after, apart = is_after(own.at, _TRUNCATE.at, order.type), places.are_apart(own, _TRUNCATE)
-    older = f"coalesce({epoch_of(own.at, order.type)} < {epoch_of(_TRUNCATE.at, order.type)}, FALSE)"
-    newer = f"(facts.truncated IS NULL OR coalesce({epoch_of(own.at, order.type)} > {epoch_of(_TRUNCATE.at, order.type)}, FALSE))"
+    after, apart = is_after(row.at, _TRUNCATE.at, order.type), places.are_apart(row, _TRUNCATE)
+    older = f"coalesce({epoch_of(row.at, order.type)} < {epoch_of(_TRUNCATE.at, order.type)}, FALSE)"
+    newer = f"(facts.truncated IS NULL OR coalesce({epoch_of(row.at, order.type)} > {epoch_of(_TRUNCATE.at, order.type)}, FALSE))"
     unclear = Place("facts.unclear.at", "facts.unclear.topic")
     error = partial(places.error, what=f"concat('a TRUNCATE and the row of the key ', {key})")
     lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
@@ -243,9 +243,9 @@ def _exists(table: ChangedTable) -> str:
         f"WHEN undated THEN {raised(undated)}",
         "WHEN NOT live THEN FALSE",
         f"WHEN {newer} THEN NOT {lacks}",
-        f"WHEN {apart} THEN {error(_TRUNCATE, own)}" if order.separate else "",
+        f"WHEN {apart} THEN {error(_TRUNCATE, row)}" if order.separate else "",
         f"WHEN NOT {after} THEN FALSE",
-        f"WHEN facts.unclear IS NOT NULL THEN {error(unclear, own)}" if order.separate else "",
+        f"WHEN facts.unclear IS NOT NULL THEN {error(unclear, row)}" if order.separate else "",
     ]
     return f"CASE {' '.join(cases)} ELSE NOT {lacks} END"
 

@@ -31,12 +31,12 @@ def reading(request: Request) -> Reading:
         raise ValueError(
             "changes() of databus expected schemas, a folder of .avsc files, a list or a mapping; got none"
         )
-    known = schemas_of(request.schemas)
-    readers = by_name(known)
+    schemas = schemas_of(request.schemas)
+    readers = by_name(schemas)
     name = request.table if request.table in readers else _by_short_name(request.table, list(readers))
     read = readers[name]._replace(fields_of_last=False)
     keys = tuple(request.keys) if request.keys else keys_in_schema(read.schemas.texts[-1])
-    source = DatabusSource(name, read, keys, known, request.epoch if isinstance(request.epoch, int) else 0)
+    source = DatabusSource(name, read, keys, schemas, request.epoch if isinstance(request.epoch, int) else 0)
     if request.keys is not None:
         check_keys(request.keys, [field.name for field in read.fields], "changes")
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
@@ -53,8 +53,10 @@ def reading(request: Request) -> Reading:
             check_place(role, request.df, present)
             needs[role] = present
 
-    def decode(given: Arrays) -> ChangeBatch:
-        return databus_changes(given["event"], given.get("file"), given.get("position"), source, given.get("epochs"))
+    def decode(arrays: Arrays) -> ChangeBatch:
+        return databus_changes(
+            arrays["event"], arrays.get("file"), arrays.get("position"), source, arrays.get("epochs")
+        )
 
     never = (BEFORE, UNEXPECTED) if lacks_columns(read) else (BEFORE, UNEXPECTED, UNAVAILABLE)
     return Reading(databus_schema(source), decode, needs, keys, never, missing_is_unknown=True)

@@ -97,7 +97,7 @@ def reading(request: Request, *, with_images: bool = False) -> Reading:
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:
-    return lambda given: decode(MessageRecords(**given))
+    return lambda arrays: decode(MessageRecords(**arrays))
 
 
 def _sides(request: Request) -> _Sides:
@@ -269,11 +269,11 @@ class AvroMessages:
         """The decoder. It fetches schemas while it reads data, so that a stream continues after a change of the table."""
         wire, of, registry = self._payloads.wire_format, self._of, self._payloads.registry
         named_by_text = WIRE_FORMATS[wire].named_by_text is not None
-        known = self._payloads.schemas() if named_by_text else None
+        schemas = self._payloads.schemas() if named_by_text else None
         live = LiveSchemas(registry)
 
         def side(messages: pa.Array, headers: pa.Array | None) -> MessageSide:
             payloads = WIRE_FORMATS[wire].split(messages, headers, of)
-            return avro_side(payloads, live.of(payloads.ids) if known is None else known)
+            return avro_side(payloads, live.of(payloads.ids) if schemas is None else schemas)
 
         return side

@@ -178,7 +178,7 @@ class Merge(NamedTuple):
             if folds:
                 stored_rows = spark.table(relation)
                 last = _last_truncate(stored_rows, clauses.order) if traits.truncates else None
-                places = [literal(one, place_type(clauses.order)) for one in (last, truncated) if one is not None]
+                places = [literal(place, place_type(clauses.order)) for place in (last, truncated) if place is not None]
                 place = f"greatest({', '.join(places)})" if len(places) > 1 else places[0] if places else None
                 source = checkpointed(
                     with_stored(
@@ -226,11 +226,11 @@ class Merge(NamedTuple):
         is_plain = not clauses.has_read and not clauses.has_entries and not clauses.untold
         columns = [*clauses.table.key_names(), f"{clauses.table.order.as_struct()} AS at", "`time`", "live"]
         with (
-            named_view(last.selectExpr(*columns)) as own,
+            named_view(last.selectExpr(*columns)) as last_view,
             named_view(source) as view,
             written_exactly(spark, target.exact_settings),
         ):
-            query = clauses.lateness(own, relation)
+            query = clauses.lateness(last_view, relation)
             # Where each changed row is one of a key in the batch, the others are late.
             counts_changed = target.tells_changed and is_plain
             lateness = None if counts_changed else spark.sql(query).collect()[0]
@@ -394,12 +394,12 @@ def merge(
         raise ValueError(
             "merge() of a stream expected checkpoint, a separate directory in which Spark notes its progress; got none"
         )
-    given = [keys] if isinstance(keys, str) else keys
-    if given is not None or changes.isStreaming:
-        given = ChangedTable.of(changes, given, "merge").keys
+    key = [keys] if isinstance(keys, str) else keys
+    if key is not None or changes.isStreaming:
+        key = ChangedTable.of(changes, key, "merge").keys
     marked = {field.name: field.metadata for field in changes.schema if field.metadata}
     step = Merge(
-        target_of(changes.sparkSession, target), None if given is None else tuple(given), deletes == "keep", marked
+        target_of(changes.sparkSession, target), None if key is None else tuple(key), deletes == "keep", marked
     )
     if not changes.isStreaming:
         return step.batch(changes)

@@ -59,11 +59,11 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     # The changes of a TRUNCATE have no key, whatever their columns say.
     steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys})
     if departed is not None:
-        known = departed.select(
+        departures = departed.select(
             *(F.col(name).alias(f"departed_{name}") for name in keys), F.lit(True).alias("has_left")
         )
         same = [F.col(name).eqNullSafe(F.col(f"departed_{name}")) for name in keys]
-        steps = steps.join(F.broadcast(known), same, "left").drop(*(f"departed_{name}" for name in keys))
+        steps = steps.join(F.broadcast(departures), same, "left").drop(*(f"departed_{name}" for name in keys))
     opening = Opening.of(table, keep=keep, departed=departed is not None)
     # Most batches have few changes of each key, so sorting them before the exchange, too, takes more time than it saves.
     steps = exchanged(steps, keys) if opening.is_open else steps.repartition(*keys)

@@ -137,12 +137,12 @@ class Clauses:
             # Delta rejects a subquery in the condition itself.
             before = literal(self.read_truncate, place_type(self.order))
             check = f" WHERE CASE WHEN truncated <=> {before} THEN TRUE ELSE {_CHANGED} END"
-        own, last = Place("at", "topic"), Place("truncated.at", "truncated.topic")
-        are_apart, exists = self.places.are_apart(own, last), "live"
-        after = is_after(own.at, last.at, self.order)
+        row, last = Place("at", "topic"), Place("truncated.at", "truncated.topic")
+        are_apart, exists = self.places.are_apart(row, last), "live"
+        after = is_after(row.at, last.at, self.order)
         if self.truncated is not None:
             is_late = f"truncated IS NOT NULL AND NOT {are_apart} AND NOT {after}"
-            ends = self._ends(own, self.of_truncate, key_text(self.table.keys, self.table.key_names()))
+            ends = self._ends(row, self.of_truncate, key_text(self.table.keys, self.table.key_names()))
             exists = f"CASE WHEN NOT live OR {is_late} THEN FALSE ELSE NOT {ends} END"
         return (
             f"SELECT *, {self._is_superseded()} AS is_superseded, "
@@ -166,32 +166,32 @@ class Clauses:
 
     def _counts(self) -> str:
         """Whether a row of the source changes the table's row."""
-        own, other = self.of_table, self.of_source
-        apart = self._error(own, other, f"concat('the changes of ', {self._key('s')})")
+        stored, new = self.of_table, self.of_source
+        apart = self._error(stored, new, f"concat('the changes of ', {self._key('s')})")
         cases = []
         if self.has_read:
-            is_same = f"({own.at} <=> s.read_at AND t.{MEMORY} <=> s.read_memory)"
+            is_same = f"({stored.at} <=> s.read_at AND t.{MEMORY} <=> s.read_memory)"
             cases.append(f"WHEN s.is_read THEN CASE WHEN {is_same} THEN TRUE ELSE {_CHANGED} END")
         cases += [
             "WHEN s.is_superseded THEN FALSE",
-            f"WHEN {self.places.are_apart(own, other)} THEN {apart}",
+            f"WHEN {self.places.are_apart(stored, new)} THEN {apart}",
             f"WHEN {self._is_newer('s.exists_after')} THEN {self._after()}",
         ]
         if self.has_partial:
-            older = f"t.{MEMORY} IS NOT NULL AND t.{MEMORY}.entry IS NULL AND {other.at} < {own.at}"
+            older = f"t.{MEMORY} IS NOT NULL AND t.{MEMORY}.entry IS NULL AND {new.at} < {stored.at}"
             cases.append(f"WHEN {older} THEN raise_error({sql_string(NOT_READ)})")
         return f"CASE {' '.join(cases)} ELSE FALSE END"
 
     def _is_superseded(self) -> str:
         """Whether a TRUNCATE of a later epoch ends a row of the source."""
         orders = ["truncated.at", *([self.of_truncate.at] if self.truncated is not None else [])]
-        own = epoch_of("at", self.order)
-        return " OR ".join(f"coalesce({own} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
+        epoch = epoch_of("at", self.order)
+        return " OR ".join(f"coalesce({epoch} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
 
     def _is_newer(self, lives: str) -> str:
-        own, other = self.of_table.at, self.of_source.at
-        later = self.places.later_snapshot(other, "s.time", f"t.{TIME}")
-        return f"{own} IS NULL OR {other} > {own} OR {other} = {own} AND ({lives} AND t.{DELETED} OR {later})"
+        stored, new = self.of_table.at, self.of_source.at
+        later = self.places.later_snapshot(new, "s.time", f"t.{TIME}")
+        return f"{stored} IS NULL OR {new} > {stored} OR {new} = {stored} AND ({lives} AND t.{DELETED} OR {later})"
 
     def _is_inserted(self) -> str:
         if not self.has_read and not self.has_entries:
@@ -234,10 +234,12 @@ class Clauses:
     def _updated(self) -> dict[str, str]:
         """The columns after an update. A deleted row keeps its last values only with ``keep``."""
         stays = self.keep and bool(self.facts.unknown)
-        known = "CASE WHEN s.known THEN {} ELSE t.{} END" if stays else "{}"
-        values = {name: known.format(f"s.{place}", quoted(name)) for name, place in self.table.value_places().items()}
+        assigned = "CASE WHEN s.known THEN {} ELSE t.{} END" if stays else "{}"
+        values = {
+            name: assigned.format(f"s.{place}", quoted(name)) for name, place in self.table.value_places().items()
+        }
         told = {UNEXPECTED: "s.unexpected", UNAVAILABLE: "s.unavailable"}
-        values |= {name: known.format(new, name) for name, new in told.items() if name in self.stored.names}
+        values |= {name: assigned.format(new, name) for name, new in told.items() if name in self.stored.names}
         # A tombstone does not take the time from the delete before it.
         time = f"CASE WHEN s.time IS NULL AND NOT s.live AND t.{DELETED} THEN t.{TIME} ELSE s.time END"
         return values | self._common() | {TIME: time}

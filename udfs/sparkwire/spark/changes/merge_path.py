@@ -130,10 +130,10 @@ class PathTarget:
         if self.log is None:
             return spark.createDataFrame([], self.schema)
         stored = _stored_rows(spark, self.log)
-        known = set(stored.columns)
+        names = set(stored.columns)
         return stored.select(
             *(
-                (F.col(quoted(field.name)) if field.name in known else F.lit(None))
+                (F.col(quoted(field.name)) if field.name in names else F.lit(None))
                 .cast(field.dataType)
                 .alias(field.name)
                 for field in self.schema

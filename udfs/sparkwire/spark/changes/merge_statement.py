@@ -127,18 +127,18 @@ def written_exactly(spark: SparkSession, names: Iterable[str]) -> Iterator[None]
         with _lock:
             for name in names:
                 setting = id(spark), name
-                merges, own = _before.get(setting) or (0, spark.conf.get(name, None))
+                merges, value = _before.get(setting) or (0, spark.conf.get(name, None))
                 spark.conf.set(name, EXACT[name])
-                _before[setting] = merges + 1, own
+                _before[setting] = merges + 1, value
                 changed.append(setting)
         yield
     finally:
         with _lock:
             for setting in changed:
-                merges, own = _before.pop(setting)
+                merges, value = _before.pop(setting)
                 if merges > 1:
-                    _before[setting] = merges - 1, own
-                elif own is None:
+                    _before[setting] = merges - 1, value
+                elif value is None:
                     spark.conf.unset(setting[1])
                 else:
-                    spark.conf.set(setting[1], own)
+                    spark.conf.set(setting[1], value)

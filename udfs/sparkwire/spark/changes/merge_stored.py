@@ -106,12 +106,14 @@ def with_stored(
     stored rows do not have yet.
     """
     read = checkpointed(_read_states(batch, stored, table, every=every, keep=keep, untold=untold))
-    own = _keys(read.select(*table.key_names()).distinct(), "read", table)
+    read_keys = _keys(read.select(*table.key_names()).distinct(), "read", table)
     of_keys = batch.where("NOT is_truncate")
     is_chosen = F.col("is_open") | F.coalesce("is_read", F.lit(False))
-    chosen = of_keys.join(own, _same("read", table), "left").where(is_chosen)
+    chosen = of_keys.join(read_keys, _same("read", table), "left").where(is_chosen)
     others = (
-        batch.join(own, _same("read", table), "left").where("is_truncate OR is_read IS NULL").select(*batch.columns)
+        batch.join(read_keys, _same("read", table), "left")
+        .where("is_truncate OR is_read IS NULL")
+        .select(*batch.columns)
     )
     steps = _with_nothing_read(chosen, table).unionByName(_steps_of(read, table))
     has_topic = TOPIC in stored.columns

@@ -48,7 +48,7 @@ class TableTarget:
     """whether the number of changed rows includes those that are no row of their key"""
 
     def __init__(self, spark: SparkSession, name: TableName, keep: bool) -> None:
-        self.spark, self.given, self.keep = spark, name, keep
+        self.spark, self.target, self.keep = spark, name, keep
         self.has_view = not keep and not name.is_path
         self.rows = name.rows if self.has_view else name
         self.name = name.shown
@@ -124,7 +124,7 @@ class TableTarget:
 
     def _check_free(self) -> None:
         """Raise ValueError if the target has no table, but something else has its name, or its table no longer exists."""
-        other = self.given.rows if self.keep and not self.given.is_path else self.given
+        other = self.target.rows if self.keep and not self.target.is_path else self.target
         properties = properties_of(self.spark, other)
         if properties is None:
             return
@@ -151,10 +151,10 @@ class TableTarget:
 
     def _provider(self) -> str:
         """The provider of a new table, from its catalog. Raises ValueError if the catalog has no tables with MERGE."""
-        if self.given.is_path:
+        if self.target.is_path:
             return "delta"
         conf = self.spark.conf
-        for name in (self.given.catalog, conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
+        for name in (self.target.catalog, conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
             implementation = (conf.get(f"spark.sql.catalog.{name}", "") or "").lower()
             for provider in ("iceberg", "delta"):
                 if provider in implementation:
@@ -190,7 +190,7 @@ class TableTarget:
         except PySparkException as error:
             if _EXISTS.search(str(error)) and properties_of(self.spark, self.rows) is not None:
                 raise WriteConflictError(f"another job has created {self.rows.shown}: run this merge again") from error
-            if _EXISTS.search(str(error)) and self.given.is_path and not self._has_files():
+            if _EXISTS.search(str(error)) and self.target.is_path and not self._has_files():
                 self._create_again(noted)
             elif _EXISTS.search(str(error)) or _IS_NOT_EMPTY in str(error):
                 raise ValueError(
@@ -204,7 +204,7 @@ class TableTarget:
 
     def _has_files(self) -> bool:
         """Whether the directory of a path has files other than those of Delta's log."""
-        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(self.given.parts[1])
+        files = self.spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(self.target.parts[1])
         return not files.select("path").isEmpty()
 
     def _create_again(self, noted: dict[str, Any]) -> None:
@@ -213,12 +213,12 @@ class TableTarget:
         To CREATE TABLE, such a table exists. To a transaction, it does not.
         """
         empty = self.spark.createDataFrame([], self.schema)
-        empty.write.format("delta").mode("error").options(**features(self.schema)).save(self.given.parts[1])
+        empty.write.format("delta").mode("error").options(**features(self.schema)).save(self.target.parts[1])
         self._note(noted)
 
     def _is_begun(self, stored: StructType) -> bool:
         """Whether a table without our property is one that `_create_again` has just created."""
-        return self.given.is_path and MEMORY in stored.names and self.spark.table(str(self.rows)).isEmpty()
+        return self.target.is_path and MEMORY in stored.names and self.spark.table(str(self.rows)).isEmpty()
 
     def _note(self, noted: dict[str, Any]) -> None:
         self.spark.sql(f"ALTER TABLE {self.rows} SET TBLPROPERTIES ({_property(noted)})")
@@ -263,7 +263,7 @@ class TableTarget:
         columns = ", ".join(quoted(field.name) for field in wanted)
         try:
             self.spark.sql(
-                f"CREATE OR REPLACE VIEW {self.given} TBLPROPERTIES ({sql_string(_VIEW)} = 'true') "
+                f"CREATE OR REPLACE VIEW {self.target} TBLPROPERTIES ({sql_string(_VIEW)} = 'true') "
                 f"AS SELECT {columns} FROM {self.rows} WHERE NOT {DELETED}"
             )
         except Exception as error:  # PySpark has no class for the exceptions of catalogs
@@ -280,7 +280,7 @@ class TableTarget:
     def _shown(self) -> StructType | None:
         """The columns of the view; None if there is no view, or if it cannot be read: a column of the table has become wider."""
         try:
-            return schema_of(self.spark, self.given)
+            return schema_of(self.spark, self.target)
         except PySparkException as error:
             if _IS_WIDER in str(error):
                 return None
@@ -315,8 +315,8 @@ def types_in(type: DataType) -> Iterator[DataType]:
             inner = [type.keyType, type.valueType]
         case _:
             inner = []
-    for one in inner:
-        yield from types_in(one)
+    for element in inner:
+        yield from types_in(element)
 
 
 def _as_properties(properties: Mapping[str, str]) -> list[str]:

@@ -47,7 +47,7 @@ _WIDENED: Final = (ByteType, ShortType, IntegerType, LongType, *_FLOATS, Decimal
 
 def stored_schema(table: ChangedTable) -> StructType:
     """The schema of a merged table: the table's columns, those of `current`, and what a merge has to remember."""
-    own = [StructField(name, nullable(table.schema[name].dataType)) for name in table.columns]
+    of_table = [StructField(name, nullable(table.schema[name].dataType)) for name in table.columns]
     fixed = {ORDER: nullable(table.schema[ORDER].dataType), TIME: TimestampType()}
     if table.may_lack_values or table.missing_is_unknown:
         fixed[UNAVAILABLE] = ArrayType(StringType())
@@ -57,7 +57,7 @@ def stored_schema(table: ChangedTable) -> StructType:
     if table.topic:
         fixed[TOPIC] = StringType()
     fixed[MEMORY] = nullable(memory_type(table.schema[ORDER].dataType))
-    return StructType([*own, *(StructField(name, type) for name, type in fixed.items())])
+    return StructType([*of_table, *(StructField(name, type) for name, type in fixed.items())])
 
 
 def check_made(target: str, noted: Mapping[str, Any], keys: Sequence[str], keep: bool) -> None:
@@ -110,12 +110,12 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
             raise ValueError(
                 printable(f"{target} has no column {name}, so merge did not create it: name another target")
             )
-    own = {name.lower(): name for name in stored.names}
+    stored_names = {name.lower(): name for name in stored.names}
     for name in new.names if not is_case_sensitive else ():
-        if own.get(name.lower(), name) != name:
+        if stored_names.get(name.lower(), name) != name:
             raise ValueError(
                 printable(
-                    f"{target} has the column {own[name.lower()]}, and the changes have {name}: rename it in the changes"
+                    f"{target} has the column {stored_names[name.lower()]}, and the changes have {name}: rename it in the changes"
                 )
             )
     fields = []
@@ -195,16 +195,16 @@ def aligned(
 
     A column that these changes do not have is NULL, or unavailable if its value is unknown.
     """
-    own = [field for field in schema if field.name in columns_so_far]
-    columns = [name for name in changes.columns if name not in {field.name for field in own}]
-    lacking = [field.name for field in own if field.name not in table.columns]
+    fields = [field for field in schema if field.name in columns_so_far]
+    columns = [name for name in changes.columns if name not in {field.name for field in fields}]
+    lacking = [field.name for field in fields if field.name not in table.columns]
     if lacking and table.missing_is_unknown:
         names = F.array(*map(F.lit, lacking))
         changes = changes.withColumn(
             UNAVAILABLE, F.concat(F.coalesce(UNAVAILABLE, F.array().cast("array<string>")), names)
         )
-    out = changes.select(*map(quoted, columns), *(_cast(field, table) for field in own))
-    return out, ChangedTable([field.name for field in own], table.keys, out.schema)
+    out = changes.select(*map(quoted, columns), *(_cast(field, table) for field in fields))
+    return out, ChangedTable([field.name for field in fields], table.keys, out.schema)
 
 
 def _cast(field: StructField, table: ChangedTable) -> Column | str:
@@ -241,8 +241,8 @@ class Traits(NamedTuple):
 
     def with_columns(self, table: ChangedTable, stored: StructType | None) -> Traits:
         """The traits with the columns of the changes. ``stored``: the columns of a table that exists."""
-        known = table.columns if stored is None or not table.missing_is_unknown else stored.names
-        new = [name for name in table.columns if name not in known]
+        earlier = table.columns if stored is None or not table.missing_is_unknown else stored.names
+        new = [name for name in table.columns if name not in earlier]
         return self._replace(
             untold=tuple(dict.fromkeys([*self.untold, *new])),
             columns=tuple(dict.fromkeys([*self.columns, *table.columns])),

@@ -50,24 +50,24 @@ class Reading(NamedTuple):
 def with_rows(request: Request, reading: Reading) -> DataFrame:
     """The DataFrame with the changes instead of its messages: one ``mapInArrow`` over the columns that the format needs."""
     df, new_columns = request.df, from_arrow_schema(reading.schema)
-    kept = StructType([field for field in df.schema if not is_name_in(request.column, [field.name])])
-    _check_names(kept, new_columns, is_case_sensitive(df))
+    others = StructType([field for field in df.schema if not is_name_in(request.column, [field.name])])
+    _check_names(others, new_columns, is_case_sensitive(df))
     epochs = request.epoch_column()
     decode, needed = reading.decode, [*reading.needs, *(["epochs"] if epochs is not None else [])]
-    width, names = len(needed), [*kept.names, *new_columns.names]
+    width, names = len(needed), [*others.names, *new_columns.names]
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            given = dict(zip(needed, batch.columns[:width], strict=True))
-            changes = decode(given)
+            arrays = dict(zip(needed, batch.columns[:width], strict=True))
+            changes = decode(arrays)
             places = pa.array(changes.rows)
-            others = [column.take(places) for column in batch.columns[width:]]
-            yield pa.RecordBatch.from_arrays([*others, *changes.batch.columns], names=names)
+            columns = [column.take(places) for column in batch.columns[width:]]
+            yield pa.RecordBatch.from_arrays([*columns, *changes.batch.columns], names=names)
 
     inputs = [F.col(name).alias(f"needed_{k}") for k, name in enumerate(reading.needs.values())]
     inputs += [] if epochs is None else [epochs.alias("needed_epoch")]
-    inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
-    rows = df.select(*inputs).mapInArrow(read, StructType([*kept, *new_columns]))
+    inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names)]
+    rows = df.select(*inputs).mapInArrow(read, StructType([*others, *new_columns]))
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
     if reading.missing_is_unknown:
         marks.setdefault(UNAVAILABLE, {})[MISSING_IS_UNKNOWN] = True
@@ -86,10 +86,10 @@ def _with_metadata(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
     return column.alias(name, metadata=marks[name]) if name in marks else column
 
 
-def _check_names(kept: StructType, new: StructType, case_sensitive: bool) -> None:
+def _check_names(others: StructType, new: StructType, case_sensitive: bool) -> None:
     """Raise ValueError if two columns of the result have one name, by Spark's rule."""
     by_rule = (lambda name: name) if case_sensitive else str.lower
-    of_input = {by_rule(name) for name in kept.names}
+    of_input = {by_rule(name) for name in others.names}
     for name in new.names:
         if by_rule(name) in of_input:
             shown = printable(name)

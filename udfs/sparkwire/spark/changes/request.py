@@ -63,16 +63,16 @@ class Request(NamedTuple):
         if self.format not in FORMATS:
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
-            given = getattr(self, name)
-            if given not in choices and not (name == "nulls" and given is None):
+            value = getattr(self, name)
+            if value not in choices and not (name == "nulls" and value is None):
                 raise ValueError(
-                    printable(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {given!r}')
+                    printable(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {value!r}')
                 )
         _check_renamed(self.renamed or {}, self.format)
         for name in ("topic", "partition", "offset"):
-            given = getattr(self, name)
-            if given is not None and given != name:
-                self.named(name, given)
+            value = getattr(self, name)
+            if value is not None and value != name:
+                self.named(name, value)
         for name in ("partition", "offset"):
             column = self.find(getattr(self, name))
             if column is not None and not (name == "offset" and self.has_text_offsets):
@@ -99,7 +99,9 @@ class Request(NamedTuple):
         names = self.df.columns
         if name in names:
             return name
-        return next((one for one in names if not is_case_sensitive(self.df) and one.lower() == name.lower()), None)
+        return next(
+            (column for column in names if not is_case_sensitive(self.df) and column.lower() == name.lower()), None
+        )
 
     def epoch_column(self) -> Column | None:
         """The column of epochs; None if the epoch is a number."""
@@ -152,28 +154,28 @@ class Request(NamedTuple):
 
     def _types_of_columns(self) -> dict[str, str] | None:
         """The names and types of columns: from a mapping, a StructType, or DDL text."""
-        given = self._of_ddl(self.columns) if isinstance(self.columns, str) else self.columns
-        if given is None:
+        columns = self._of_ddl(self.columns) if isinstance(self.columns, str) else self.columns
+        if columns is None:
             return None
-        if isinstance(given, StructType):
-            names = [field.name for field in given]
+        if isinstance(columns, StructType):
+            names = [field.name for field in columns]
             twice = [name for name in names if names.count(name) > 1]
             if twice:
                 raise ValueError(
                     printable(f"{self.function}() expected columns to name each column once, got {twice[0]} twice")
                 )
-            given = {field.name: field.dataType.simpleString() for field in given}
-        if not isinstance(given, Mapping):
+            columns = {field.name: field.dataType.simpleString() for field in columns}
+        if not isinstance(columns, Mapping):
             raise TypeError(
                 printable(
-                    f"{self.function}() expected columns to be a mapping, DDL text or a StructType, got {given!r}"
+                    f"{self.function}() expected columns to be a mapping, DDL text or a StructType, got {columns!r}"
                 )
             )
-        if not given:
+        if not columns:
             raise ValueError(
                 printable(f"{self.function}() expected columns to name the columns of the table, got none")
             )
-        return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in given.items()}
+        return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in columns.items()}
 
     def _of_ddl(self, text: str) -> StructType:
         """The columns in DDL text. Raises ValueError if it is invalid."""
@@ -195,8 +197,8 @@ def _check_renamed(renamed: Mapping[str, str], format: str) -> None:
     names = [path for role in system.renamable for path in system.paths(role)] if system else []
     unknown = [name for name in renamed if name not in names]
     if unknown:
-        known = ", ".join(names) or f"nothing, because {format} has no members with other names"
-        raise ValueError(printable(f"changes() expected renamed to name {known}, got {unknown[0]!r}"))
+        renamable = ", ".join(names) or f"nothing, because {format} has no members with other names"
+        raise ValueError(printable(f"changes() expected renamed to name {renamable}, got {unknown[0]!r}"))
     odd = [name for name in renamed.values() if not isinstance(name, str) or not name or "." in name]
     if odd:
         raise ValueError(printable(f"changes() expected renamed to have names of members, got {odd[0]!r}"))

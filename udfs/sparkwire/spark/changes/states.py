@@ -121,9 +121,9 @@ def open_steps(steps: DataFrame, table: ChangedTable, opening: Opening, *more: s
 
 def counts(table: ChangedTable, truncate: Place, has_topic: bool) -> str:
     """Whether a step is later than a TRUNCATE, and comparable with it."""
-    own = Place(table.order.as_struct(), "topic")
-    apart = Places(table.order.type, has_topic).are_apart(own, truncate)
-    return f"({truncate.at} IS NULL OR NOT {apart} AND {is_after(own.at, truncate.at, table.order.type)})"
+    step = Place(table.order.as_struct(), "topic")
+    apart = Places(table.order.type, has_topic).are_apart(step, truncate)
+    return f"({truncate.at} IS NULL OR NOT {apart} AND {is_after(step.at, truncate.at, table.order.type)})"
 
 
 def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFrame:
@@ -134,7 +134,7 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
     """
     window, order = by_key(table), table.order
     epoch = order.epoch or "0"
-    own = f"struct({', '.join([*order.names, 'departure'])})"
+    identity = f"struct({', '.join([*order.names, 'departure'])})"
     dated = f"lead(CASE WHEN live OR `time` IS NOT NULL THEN struct(live, `time`) END) IGNORE NULLS OVER ({window})"
     extra = [
         "moved",
@@ -154,7 +154,7 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
         f"CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT {dated}.live THEN {dated}.`time` END AS `time`",
         *("counts", "live", "has_values", "bounds", "arrival"),
         # Of a message that comes twice, the first copy counts.
-        f"CASE WHEN NOT {own} <=> lead({own}) OVER ({window}) THEN departure END AS departure",
+        f"CASE WHEN NOT {identity} <=> lead({identity}) OVER ({window}) THEN departure END AS departure",
         "unavailable",
         *table.value_places().values(),
         "unexpected",
@@ -239,7 +239,7 @@ def _whole_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         waiting.append(batch)
-        if sum(one.num_rows for one in waiting) < _STEPS_AT_ONCE:
+        if sum(batch.num_rows for batch in waiting) < _STEPS_AT_ONCE:
             continue
         steps = pa.Table.from_batches(waiting)
         starts = pc.indices_nonzero(pc.equal(steps["nth"], 1))

@@ -86,9 +86,9 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
     is_old_key, moves, stored_keys = "FALSE", "FALSE", keys
     if table.may_move:
         # One message: it is a step of both keys.
-        known = " OR ".join(f"{name} IS NOT NULL" for name in old)
+        has_old_key = " OR ".join(f"{name} IS NOT NULL" for name in old)
         differs = " OR ".join(f"NOT {name} <=> {place}" for name, place in zip(keys, old, strict=True))
-        moves = f"({is_live} AND NOT {is_pair} AND ({known}) AND ({differs}))"
+        moves = f"({is_live} AND NOT {is_pair} AND ({has_old_key}) AND ({differs}))"
         columns = columns.selectExpr("*", f"explode(if({moves}, array(FALSE, TRUE), array(FALSE))) AS is_old_key")
         is_old_key = "is_old_key"
         stored_keys = [
@@ -100,13 +100,11 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
     departure = arrival = "CAST(NULL AS STRING)"
     if table.may_lack_values:
         # A message that does not say which change it reports is identified by its own order.
-        own = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at))) END"
+        event = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at))) END"
         departure = (
-            f"CASE WHEN is_old_key THEN {own} WHEN NOT {is_live} AND {identifies} AND {is_readable} THEN event END"
+            f"CASE WHEN is_old_key THEN {event} WHEN NOT {is_live} AND {identifies} AND {is_readable} THEN event END"
         )
-        arrival = (
-            f"CASE WHEN is_old_key OR NOT {is_live} THEN NULL WHEN {identifies} THEN event WHEN {moves} THEN {own} END"
-        )
+        arrival = f"CASE WHEN is_old_key OR NOT {is_live} THEN NULL WHEN {identifies} THEN event WHEN {moves} THEN {event} END"
         departure, arrival = (text.replace("is_old_key", is_old_key) for text in (departure, arrival))
     live = f"({is_live} AND NOT {is_old_key})"
     begins = f"op IN ({sql_string(INSERT)}, {sql_string(READ)}) OR {is_pair} OR {moves}"
