@@ -34,9 +34,9 @@ test: java $(READY)
 pages: $(READY) java site
 	$(PYTEST) -m "pages"
 
-# All others: with Spark, with processes, with many cases.
+# All others: with Spark, with processes, with many cases. The files that take longest begin.
 spark: $(READY) java
-	$(PYTEST) -m "spark or thorough"
+	$(PYTEST) --no-loadscope-reorder -m "spark or thorough"
 
 kernels: $(READY)
 	$(BIN)/python -m sparkwire warm
@@ -115,7 +115,7 @@ build/uv:
 	$@/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through, and
-# what it skips: the database is the system's own. The files that take longest begin, so that both processes end together.
+# what it skips: the database is the system's own.
 integration: $(READY) java
 	$(PYTEST) --no-loadscope-reorder -o faulthandler_timeout=1800 -rPs --durations=10 tests/integration
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import sparkwire
 from sparkwire.kernels.cache import announcement
 from tests.support import ROOT
-from tests.targets import COLLECTED, TARGETS, target
+from tests.targets import COLLECTED, LONGEST, TARGETS, target
 
 # Whether compilation is announced depends on the machine, so it is disabled in the tests' logs.
 announcement.made = True
@@ -54,7 +54,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its make target, before pytest selects by marks."""
+    """Mark each test with its make target, before pytest selects by marks. The longest files begin."""
+    places = {file: place for place, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.relative_to(ROOT).as_posix(), len(places)))
     for item in items:
         needs_spark = "spark" in getattr(item, "fixturenames", ())
         starts_processes = item.get_closest_marker("process") is not None

@@ -78,6 +78,23 @@ EVERYDAY: Final = {
 }
 """the beginnings of the names of tests, by what they stand for"""
 
+LONGEST: Final = (
+    "tests/integration/test_merge_table.py",
+    "tests/integration/test_neighbours.py",
+    "tests/integration/test_live_changes.py",
+    "tests/integration/test_debezium_current.py",
+    "tests/integration/test_delivery.py",
+    "tests/integration/test_way_back_kills.py",
+    "tests/spark/test_merge_kills.py",
+    "tests/spark/test_merge.py",
+    "tests/spark/test_fold.py",
+    "tests/spark/test_changes_page.py",
+    "tests/spark/test_merge_statements.py",
+    "tests/databus/test_memory.py",
+    "tests/spark/test_discovery.py",
+)
+"""The files that take longest. They begin first, so that both processes end together."""
+
 COLLECTED: Final = pytest.StashKey[dict[str, set[str]]]()
 """the marks of all collected tests, by pytest's name, before it selects some"""
 

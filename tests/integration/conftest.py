@@ -14,15 +14,7 @@ import pytest
 from tests.integration.broker import Broker, running
 from tests.integration.traffic import Traffic, traffic
 
-_LONGEST = ("merge_table", "neighbours", "live_changes", "debezium_current", "delivery", "way_back_kills")
-"""the files that take longest"""
 _ENOUGH = 60  # [rounds] of records, so that segments have rolled, and compaction and retention have begun
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first."""
-    places = {f"test_{name}.py": place for place, name in enumerate(_LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.support import ROOT
-from tests.targets import COLLECTED, EVERYDAY, TARGETS, target, unknown
+from tests.targets import COLLECTED, EVERYDAY, LONGEST, TARGETS, target, unknown
 
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 RUN_BY_CI = ("demo", "test", "pages", "spark", "integration")
@@ -42,6 +42,13 @@ def test_each_test_has_one_mark(request: pytest.FixtureRequest) -> None:
     collected = request.config.stash[COLLECTED]
     assert request.node.nodeid in collected
     assert [test for test, marks in collected.items() if len(marks & TARGETS.keys()) != 1] == []
+
+
+def test_the_longest_files_exist_and_begin(request: pytest.FixtureRequest) -> None:
+    assert [file for file in LONGEST if not (ROOT / file).exists()] == []
+    files = list(dict.fromkeys(test.partition("::")[0] for test in request.config.stash[COLLECTED]))
+    longest = [file for file in LONGEST if file in files]
+    assert files[: len(longest)] == longest
 
 
 def test_ci_runs_all_targets() -> None:
