@@ -157,7 +157,7 @@ def test_warm(run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypa
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     run("warm", str(tmp_path / NAME))
     (tmp_path / "file").touch()
-    monkeypatch.setattr("sparkwire.kernels.cache.kept", lambda: None)
+    monkeypatch.setattr("sparkwire.kernels.cache.cached_kernels", lambda: None)
     monkeypatch.setattr("sparkwire.kernels.cache.why_none", lambda: NAME)
     code, _, err = run("warm")
     assert code == 1

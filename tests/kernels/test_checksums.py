@@ -15,8 +15,16 @@ from sparkwire.kernels.checksums import gf2
 from sparkwire.kernels.checksums.crc import CRC32, CRC32_RAW, CRC32C
 from sparkwire.kernels.checksums.gf2 import Checksum
 from sparkwire.kernels.checksums.instruction_sets import Isa, compiled_isa, isa_of
-from sparkwire.kernels.checksums.modulo import by_bits, modulus, times
-from sparkwire.kernels.checksums.range_crc import STEP, RangeSums, begin_row, range_crc, range_sums
+from sparkwire.kernels.checksums.range_crc import (
+    STEP,
+    RangeSums,
+    begin_row,
+    by_bits,
+    modulus,
+    range_crc,
+    range_sums,
+    times,
+)
 from tests.support import checksums
 from tests.support.child import run_python
 from tests.support.guard import guarded_bytes

@@ -17,7 +17,7 @@ from numba.core.event import install_recorder
 import sparkwire.base.printable
 import sparkwire.kernels.cache
 from sparkwire.kernels import kernel
-from sparkwire.kernels.cache import COMPILING, KEPT, PREFIX
+from sparkwire.kernels.cache import COMPILING, PREFIX, VERSIONS
 
 pytestmark = pytest.mark.process
 
@@ -72,7 +72,7 @@ class House:
         self.package = root / "sparkwire"
         kernels = self.package / "kernels"
         kernels.mkdir(parents=True)
-        for module in ("cache.py", "jit.py", "kernel_files.py", "numba_inside.py", "ready.py"):
+        for module in ("cache.py", "jit.py", "numba_inside.py", "ready.py"):
             shutil.copy(Path(sparkwire.kernels.cache.__file__).with_name(module), kernels)
         base = self.package / "base"
         base.mkdir()
@@ -266,7 +266,7 @@ def test_processes_at_once(house: House) -> None:
 
 def test_oldest_directories_are_removed(house: House) -> None:
     place = house.places[0]
-    for age in range(KEPT + 3):
+    for age in range(VERSIONS + 3):
         old = place / f"{PREFIX}{age}"
         old.mkdir(parents=True)
         (old / "kernel.bin").touch()
@@ -275,7 +275,7 @@ def test_oldest_directories_are_removed(house: House) -> None:
     house.run()
     left = sorted(directory.name for directory in place.iterdir())
     assert left[:2] == ["other", f"{PREFIX}0"]
-    assert len(left) == 1 + KEPT
+    assert len(left) == 1 + VERSIONS
 
 
 def test_package_in_a_zip(house: House) -> None:
@@ -319,13 +319,13 @@ forked()  # has it
 def test_a_directory_writable_by_others_is_not_used(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
     with pytest.raises(PermissionError):
-        sparkwire.kernels.cache._own(tmp_path)
+        sparkwire.kernels.cache._private(tmp_path)
     link = tmp_path / "link"
     target = tmp_path / "target"
     target.mkdir(mode=0o700)
     link.symlink_to(target)
     with pytest.raises(PermissionError):
-        sparkwire.kernels.cache._own(link)
+        sparkwire.kernels.cache._private(link)
 
 
 def test_kernels_of_others_are_not_cached() -> None:

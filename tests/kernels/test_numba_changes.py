@@ -89,7 +89,7 @@ def test_a_dispatcher_with_another_signature(caplog: pytest.LogCaptureFixture) -
     assert cache.load_overload() is None
     assert cache.load_overload((), None, flags=1) is None
     cache.save_overload("more", "than", "was", "given")
-    cache.own = {"something": "new"}
+    cache.original = {"something": "new"}
     assert cache.get("something") == "new"
     assert len(caplog.records) <= 1
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sparkwire import kernels
 from sparkwire.kernels import CHECKED, FieldPlace, copy, crc32, crc32_raw, crc32c, field_reader, kernel
-from sparkwire.kernels.copy import CHUNK, WORD
+from sparkwire.kernels.load import CHUNK, WORD
 
 SIZE = 400  # [bytes]
 

@@ -135,13 +135,13 @@ def _warm(directory: str | None) -> int:
         Path(directory).mkdir(parents=True, exist_ok=True)
         os.environ["NUMBA_CACHE_DIR"] = str(Path(directory).resolve())
     from sparkwire.catalogue.warm import warm
-    from sparkwire.kernels.cache import collect, kept, why_none
+    from sparkwire.kernels.cache import cached_kernels, collect, why_none
 
-    if directory and kept():
+    if directory and cached_kernels():
         collect()
-    start, before = time.monotonic(), kept()
+    start, before = time.monotonic(), cached_kernels()
     calls = warm(_show_progress)
-    state = kept()
+    state = cached_kernels()
     if state is None:
         why = printable(why_none())
         sys.stderr.write(f"no kernel was kept, {why}: give a directory, or see python -m sparkwire doctor\n")

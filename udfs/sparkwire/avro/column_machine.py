@@ -28,8 +28,7 @@ from sparkwire.avro.readers import (
 from sparkwire.base.error_codes import BAD_FIELD, BAD_LENGTH, OK, TRUNCATED
 from sparkwire.kernels import Bytes, copy, i32, i64, int64, kernel, store_i32, store_i64, store_u8, u8, uint64
 from sparkwire.kernels.blocks import BLOCK, high_bytes, lowest
-from sparkwire.kernels.load import float_to_double, long_to_double, long_to_float
-from sparkwire.kernels.slots import Table, slot
+from sparkwire.kernels.load import Table, float_to_double, long_to_double, long_to_float, slot
 from sparkwire.kernels.text import utf8_valid
 
 Ints = NDArray[np.int64]

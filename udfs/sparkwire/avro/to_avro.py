@@ -19,7 +19,7 @@ from sparkwire.avro.writer_machine import WORD_SLACK, run_encode
 from sparkwire.base.sqltype import sql_name
 from sparkwire.core.column import bitmap, bools_of, checked_total, empty
 from sparkwire.errors import SchemaError
-from sparkwire.kernels.slots import table_of
+from sparkwire.kernels.load import table_of
 
 _STACK_WORDS: Final = 3 * 512  # words of the stack
 _MAX_LENGTH: Final = (1 << 31) - 1

@@ -14,7 +14,7 @@ from sparkwire.avro import ops
 from sparkwire.avro.ops import STEP
 from sparkwire.avro.readers import fits_digits
 from sparkwire.kernels import COPY_SLACK, Bytes, copy, i64, int64, kernel, store_u8, u8, uint64
-from sparkwire.kernels.slots import Table, slot
+from sparkwire.kernels.load import Table, slot
 from sparkwire.kernels.varint import put_varint
 
 Ints = NDArray[np.int64]

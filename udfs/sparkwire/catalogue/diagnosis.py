@@ -16,7 +16,7 @@ import pyarrow as pa
 from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS, SAMPLES
 from sparkwire.kafka.codecs import writable
-from sparkwire.kernels.cache import kept, why_none
+from sparkwire.kernels.cache import cached_kernels, why_none
 from sparkwire.kernels.checksums.instruction_sets import Isa, compiled_isa
 from sparkwire.kernels.ready import state
 
@@ -49,7 +49,7 @@ class ProcessFacts(NamedTuple):
 
 def examine() -> ProcessFacts:
     """Collect the facts about this process. Run it before any other decoding, so that it measures first calls."""
-    before = kept()
+    before = cached_kernels()
     trips: dict[str, float] = {}
     wrong = []
     for name, trip in ROUND_TRIPS.items():

@@ -20,12 +20,10 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.errors import ColumnTooLargeError
-from sparkwire.kernels.copy import COPY_SLACK
 from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bools, Bytes, Ints, int64
-from sparkwire.kernels.text import same_bytes
-from sparkwire.kernels.times import millis_to_micros, nanos_to_micros
+from sparkwire.kernels.load import COPY_SLACK, Bools, Bytes, Ints, int64
+from sparkwire.kernels.text import millis_to_micros, nanos_to_micros, same_bytes
 
 Offsets = npt.NDArray[np.integer[Any]]
 

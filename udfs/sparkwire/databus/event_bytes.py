@@ -35,7 +35,7 @@ from sparkwire.kernels import (
     store_u8,
     variant_of,
 )
-from sparkwire.kernels.store_fields import field_writer
+from sparkwire.kernels.field_access import field_writer
 
 _COMPUTED: Final = ("version", "magic", "header_length", "header_crc", "value_crc", "schema_id", "schema_version")
 FIXED: Final = tuple(name for name in layout.FIELDS if name not in _COMPUTED)

@@ -19,7 +19,7 @@ from sparkwire.json.images import Images, joined
 from sparkwire.json.texts import measure_texts, read_integers, write_texts
 from sparkwire.json.values import Ranges, Values, by_row
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel
-from sparkwire.kernels.times import write_timestamp
+from sparkwire.kernels.text import write_timestamp
 
 _BRACKETS: Final = (ord("["), ord("]"))
 

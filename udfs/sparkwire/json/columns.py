@@ -19,7 +19,7 @@ from sparkwire.json.escapes import write_java_text
 from sparkwire.kernels import Bytes, Ints, int64, kernel, store_u8
 from sparkwire.kernels.base64 import write_base64, write_base64_lines
 from sparkwire.kernels.gather import join_rows, texts_of
-from sparkwire.kernels.slots import table_of
+from sparkwire.kernels.load import table_of
 
 NULL = "null"
 

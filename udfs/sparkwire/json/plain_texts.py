@@ -12,7 +12,7 @@ from sparkwire.core.column import binary_of, empty, micros, primitive
 from sparkwire.json.texts import read_integer
 from sparkwire.json.types import LOCAL
 from sparkwire.kernels import Bools, Bytes, Ints, int64, kernel, u8
-from sparkwire.kernels.times import day_of, days_in_month
+from sparkwire.kernels.text import day_of, days_in_month
 
 _DIGITS: Final = 18  # of a decimal, which always fit into 64 bits
 _ZERO, _NINE, _MINUS, _POINT, _COLON, _SPACE, _T = b"09-.: T"

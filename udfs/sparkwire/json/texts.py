@@ -11,9 +11,8 @@ from sparkwire.json import grammar
 from sparkwire.json.escapes import ascii_size, write_ascii
 from sparkwire.json.grammar import Kinds, character_at
 from sparkwire.kernels.blocks import BLOCK, backslashes, letters_u, lowest
-from sparkwire.kernels.copy import copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bools, Bytes, Ints, i64, int64, store_i32, store_u8, u8, uint64
+from sparkwire.kernels.load import Bools, Bytes, Ints, copy, i64, int64, store_i32, store_u8, u8, uint64
 
 _FFFD = int.from_bytes(b"fffd", "little")
 _LAST_OF_BLOCK = uint64(1 << (BLOCK - 1))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from sparkwire.kernels.checksums.crc import crc32, crc32_raw, crc32c
-from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.field_access import FieldPlace, Variant, field_reader, variant_of
 from sparkwire.kernels.jit import CHECKED, kernel
 from sparkwire.kernels.load import (
+    COPY_SLACK,
     Bools,
     Bytes,
     Ints,
+    copy,
     i8,
     i16,
     i32,

@@ -89,8 +89,8 @@ def _differences(typing_context: Any, data: Any, a: Any, b: Any) -> Any:
     """Which of the ``BLOCK`` bytes from ``a`` on differ from those from ``b`` on."""
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        one, other = (_chunk(context, builder, signature.args[0], args[0], at, BLOCK) for at in args[1:])
-        return builder.bitcast(builder.icmp_unsigned("!=", one, other), ir.IntType(BLOCK))
+        first, second = (_chunk(context, builder, signature.args[0], args[0], at, BLOCK) for at in args[1:])
+        return builder.bitcast(builder.icmp_unsigned("!=", first, second), ir.IntType(BLOCK))
 
     return types.uint64(data, types.int64, types.int64), emit
 

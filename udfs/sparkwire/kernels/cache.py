@@ -10,8 +10,8 @@ contains everything that determines the machine code::
     variant  key of the kernel, types of its arguments
     sources  of the kernel's module, and of all modules of the package that it imports directly or indirectly
 
-Other sources have another file, so outdated code is never used. The newest ``KEPT`` directories remain, and the newest ``KEPT``
-files of each kernel and variant. A file begins with the digest of its content and gets its name when it is complete. So a
+Other sources have another file, so outdated code is never used. The newest ``VERSIONS`` directories remain, and as many files
+of each kernel and variant. A file begins with the digest of its content and gets its name when it is complete. So a
 reader sees a complete file or none, and ignores a corrupt one. After any failure, of the file system or because Numba has changed
 (`numba_inside`), kernels are compiled, with at most one line in the log. With ``SPARKWIRE_KERNEL_CACHE=off`` in the environment,
 kernels are always compiled, and no file is read or written.
@@ -43,13 +43,13 @@ import llvmlite
 import numba
 
 from sparkwire.base.printable import printable
-from sparkwire.kernels import kernel_files, numba_inside
+from sparkwire.kernels import numba_inside
 from sparkwire.kernels.numba_inside import HAPPENED, go_without
-from sparkwire.kernels.ready import directories
+from sparkwire.kernels.ready import OFF, directories, read_code, write_code
 
 PACKAGE = __name__.partition(".")[0]
 PREFIX = f"{PACKAGE}-kernels-"
-KEPT = 4  # directories, and files of a kernel: different machines, or the previous version, may share a place
+VERSIONS = 4  # directories, and files of a kernel: different machines, or the previous version, may share a place
 
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from|import)[ \t]+({PACKAGE}[\w.]*)(?:[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*))?".encode(), re.MULTILINE
@@ -73,18 +73,18 @@ class CachedKernels(NamedTuple):
 
 
 def why_none() -> str:
-    """The reason why ``kept`` returns None."""
-    if kernel_files.OFF:
+    """The reason why ``cached_kernels`` returns None."""
+    if OFF:
         return "SPARKWIRE_KERNEL_CACHE is off"
     return numba_inside.CHANGED[0] if numba_inside.CHANGED else "no place for it can be written"
 
 
-def kept() -> CachedKernels | None:
+def cached_kernels() -> CachedKernels | None:
     """The first directory with kernels of this package, else the first writable one; `why_none` explains None."""
-    if kernel_files.OFF:
+    if OFF:
         return None
     try:
-        counts = [_kept(directory) for directory in _directories()]
+        counts = [_cached_in(directory) for directory in _directories()]
     except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("kernels are not cached", error)
         return None
@@ -97,12 +97,12 @@ def collect() -> None:
     """Copy the kernels of the other directories into the first, which you can then ship. Raises OSError."""
     for directory in _directories()[1:]:
         for path in directory.glob("*.bin"):
-            content, target = kernel_files.read(path), _directories()[0] / path.name
+            content, target = read_code(path), _directories()[0] / path.name
             if content is not None and not target.exists():
                 _write(target, content)
 
 
-def _kept(directory: Path) -> CachedKernels:
+def _cached_in(directory: Path) -> CachedKernels:
     sizes = []
     with contextlib.suppress(OSError):
         sizes = [path.stat().st_size for path in directory.glob("*.bin")]
@@ -131,14 +131,14 @@ announcement = Announcement()
 
 def is_cold() -> bool:
     """Whether this machine has no kernels of this package, neither ready nor compiled."""
-    state = kept()
+    state = cached_kernels()
     return not directories() and (state is None or not state.files)
 
 
 class KernelCache:
     """The cache of a dispatcher, which queries it before it compiles, and stores results in it. Neither ever raises."""
 
-    own: Any = None
+    original: Any = None
     """the dispatcher's original cache, which is empty; it implements the other methods that a dispatcher may call"""
 
     def __init__(self, function: Callable[..., Any], key: str) -> None:
@@ -147,7 +147,7 @@ class KernelCache:
         self.identity = f"{self.name}:{function.__code__.co_firstlineno}:{key}"
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.own, name)
+        return getattr(self.original, name)
 
     @functools.cached_property
     def sources(self) -> str:
@@ -158,7 +158,7 @@ class KernelCache:
         """The cached compile result for a dispatcher's argument types and target context; None if there is none."""
         loaded = None
         try:
-            loaded = None if kernel_files.OFF else self._load(*requested, **named)
+            loaded = None if OFF else self._load(*requested, **named)
         except Exception as error:  # noqa: BLE001  # Numba may have changed anything; compiling is always right
             go_without("kernels are not loaded from the cache", error)
         if loaded is None:
@@ -169,7 +169,7 @@ class KernelCache:
         """Store a compile result for the argument types, for other processes, if a place is writable."""
         HAPPENED["compiled"] += 1
         try:
-            if not kernel_files.OFF:
+            if not OFF:
                 self._save(*requested, **named)
         except Exception as error:  # noqa: BLE001  # Numba may have changed anything; the next process compiles
             go_without("kernels are not cached", error)
@@ -181,7 +181,7 @@ class KernelCache:
         """
         ready = directories()
         for directory in (*ready, *_directories()) if self.sources else ():
-            content = kernel_files.read(directory / self._file_name(sig))
+            content = read_code(directory / self._file_name(sig))
             result = None if content is None else _loaded(content, sig, target_context)
             if result is not None:
                 if directory in ready:
@@ -279,12 +279,12 @@ def _places() -> Iterator[Path]:
         yield Path(numba_inside.cache_directory())
     yield Path(__file__).parents[1] / "__pycache__"
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home directory
-        yield _own(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / PACKAGE)
+        yield _private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / PACKAGE)
     with contextlib.suppress(OSError):
-        yield _own(Path(tempfile.gettempdir()) / f"{PACKAGE}-{_USER}")
+        yield _private(Path(tempfile.gettempdir()) / f"{PACKAGE}-{_USER}")
 
 
-def _own(path: Path) -> Path:
+def _private(path: Path) -> Path:
     """A directory that only this user can write to, because sparkwire unpickles files in it."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
@@ -305,21 +305,21 @@ def _write(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_oldest(path.parent.parent)
-    kernel_files.write(path, content)
+    write_code(path, content)
 
 
 def _remove_oldest(place: Path) -> None:
-    """Remove all directories except the ``KEPT`` most recently used."""
+    """Remove all directories except the ``VERSIONS`` most recently used."""
     _keep_newest(place.glob(f"{PREFIX}*/"))
 
 
 def _keep_newest(paths: Iterable[Path]) -> None:
-    """Remove all files except the ``KEPT`` newest. Another process may remove the same files at the same time."""
+    """Remove all files except the ``VERSIONS`` newest. Another process may remove the same files at the same time."""
     ages = []
     for path in paths:
         with contextlib.suppress(FileNotFoundError):
             ages.append((path.stat().st_mtime, path))
-    for _, path in sorted(ages, reverse=True)[KEPT:]:
+    for _, path in sorted(ages, reverse=True)[VERSIONS:]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

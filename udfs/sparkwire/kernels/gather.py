@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sparkwire.kernels.copy import COPY_SLACK, copy
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, i64, int64
-from sparkwire.kernels.slots import Table, slot
+from sparkwire.kernels.load import COPY_SLACK, Bytes, Ints, Table, copy, i64, int64, slot
 from sparkwire.kernels.text import same_bytes
 
 

@@ -22,23 +22,23 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 CHECKED = os.environ.get("SPARKWIRE_CHECKED", "") not in ("", "0") or numba_inside.checks_bounds()
 
 
-def _known_options(**options: bool) -> dict[str, bool]:
+def _supported_options(**options: bool) -> dict[str, bool]:
     """The options that this Numba supports."""
-    known: dict[str, bool] = {}
+    supported: dict[str, bool] = {}
     try:
-        known = numba_inside.known_options(options)
-        if len(known) < len(options):
-            raise LookupError(printable(f"no option {', '.join(options.keys() - known.keys())}"))
+        supported = numba_inside.supported_options(options)
+        if len(supported) < len(options):
+            raise LookupError(printable(f"no option {', '.join(options.keys() - supported.keys())}"))
     except Exception as error:  # noqa: BLE001  # Numba may have changed anything
         go_without("kernels compile slower", error)
-    return known
+    return supported
 
 
-_PRIVATE = _known_options(
+_PRIVATE = _supported_options(
     no_cfunc_wrapper=True,  # no C code calls kernels
     _nrt=False,  # no reference counts: they cost two locked instructions for each array in each call of a helper
 )
-_PRIVATE_OF_HELPERS = _PRIVATE | _known_options(no_cpython_wrapper=True)
+_PRIVATE_OF_HELPERS = _PRIVATE | _supported_options(no_cpython_wrapper=True)
 _MAY_BE_CACHED = "_nrt" in _PRIVATE  # code with reference counts must first be linked to Numba's runtime
 
 

@@ -1,4 +1,4 @@
-"""Machine words: load them from byte buffers, store and convert them, with one LLVM instruction each.
+"""Machine words and short spans of bytes: load, store, convert and copy them, with a few LLVM instructions each.
 
 Assembling a number byte by byte takes two to four times as long as a load and a byte swap. LLVM does not merge the bytes under
 Numba's indexing. Loads and stores are unchecked: a kernel checks its bounds before. The checked build verifies this
@@ -13,16 +13,17 @@ an ``int``, like every size and position.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from sparkwire.kernels.jit import CHECKED
+from sparkwire.kernels.jit import CHECKED, kernel
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Ints: TypeAlias = NDArray[np.int64]
@@ -38,7 +39,7 @@ uint64: Callable[[Any], int] = np.uint64  # type: ignore[assignment]
 
 _BYTE = ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
-_WORD = ir.IntType(32)
+_INT = ir.IntType(32)
 _INDEX = ir.IntType(64)
 
 
@@ -145,9 +146,9 @@ def prefetch(typing_context: Any, data: Any, pos: Any) -> Any:
 
 def emit_prefetch(builder: ir.IRBuilder, at: Any) -> None:
     """Emit a prefetch of the cache line at a pointer."""
-    signature = ir.FunctionType(ir.VoidType(), [_POINTER, _WORD, _WORD, _WORD])
+    signature = ir.FunctionType(ir.VoidType(), [_POINTER, _INT, _INT, _INT])
     hint = builder.module.declare_intrinsic("llvm.prefetch", [_POINTER], signature)
-    for_reading, keep, as_data = _WORD(0), _WORD(3), _WORD(1)
+    for_reading, keep, as_data = _INT(0), _INT(3), _INT(1)
     builder.call(hint, [at, for_reading, keep, as_data])
 
 
@@ -169,7 +170,7 @@ def _converter(result: Any, convert: Callable[[ir.IRBuilder, Any], Any]) -> Call
 
 
 def _widen(builder: ir.IRBuilder, value: Any) -> Any:
-    return builder.fpext(builder.bitcast(builder.trunc(value, _WORD), ir.FloatType()), ir.DoubleType())
+    return builder.fpext(builder.bitcast(builder.trunc(value, _INT), ir.FloatType()), ir.DoubleType())
 
 
 long_to_double: Callable[[Int], int] = _converter(
@@ -180,3 +181,103 @@ long_to_float: Callable[[Int], int] = _converter(
 )
 float_to_double: Callable[[Int], int] = _converter(types.int64, _widen)
 """converts the bits of a FLOAT, in the lower half, to those of a DOUBLE"""
+
+
+# -- copies of short fields
+#
+# Most fields are shorter than a cache line. For these, a call of memcpy costs more than the copy itself. So up to `SHORT` bytes
+# are copied in chunks of `CHUNK` bytes. The last chunk may write past the field's end, into `COPY_SLACK` extra bytes of the
+# destination. A field that fits into one `WORD` is copied as one word, because a chunk would nearly always cross a cache line.
+
+CHUNK = 64  # [bytes]
+WORD = 16  # [bytes]
+SHORT = 256  # [bytes]
+COPY_SLACK = CHUNK  # [bytes] that every destination of `copy` must have after its last used byte
+
+
+@kernel
+def copy(dst: Bytes, di: Int, src: Bytes, si: Int, n: Int) -> None:
+    """Copy ``src[si : si + n]`` to ``dst[di : di + n]``; may write up to ``COPY_SLACK`` bytes more.
+
+    It does not read beyond ``src``: near the end of ``src`` the copy is exact.
+    """
+    if 0 < n <= WORD and si + WORD <= src.size:
+        _copy_word(dst, di, src, si)
+    elif n <= SHORT and si + n + (CHUNK - 1) <= src.size:
+        done = 0
+        while done < n:
+            copy_chunk(dst, di + done, src, si + done)
+            done += CHUNK
+    else:
+        _copy_exact(dst, di, src, si, n)
+
+
+def _copier(size: int) -> Callable[[Bytes, Int, Bytes, Int], None]:
+    """A function that copies ``size`` bytes with one load and one store."""
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def copy_vector(typing_context: Any, dst: Any, di: Any, src: Any, si: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(ir.IntType(8), size).as_pointer()
+            target = address(context, builder, signature.args[0], args[0], args[1], _INDEX(size))
+            source = address(context, builder, signature.args[2], args[2], args[3], _INDEX(size))
+            value = builder.load(builder.bitcast(source, vector), align=1)
+            builder.store(value, builder.bitcast(target, vector), align=1)
+            return context.get_dummy_value()
+
+        return types.void(dst, types.int64, src, types.int64), emit
+
+    return copy_vector  # type: ignore[no-any-return]
+
+
+_copy_word = _copier(WORD)
+copy_chunk: Callable[[Bytes, Int, Bytes, Int], None] = _copier(CHUNK)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _copy_exact(typing_context: Any, dst: Any, di: Any, src: Any, si: Any, n: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        target = address(context, builder, signature.args[0], args[0], args[1], args[4])
+        source = address(context, builder, signature.args[2], args[2], args[3], args[4])
+        cgutils.raw_memcpy(builder, target, source, args[4], 1, align=1)
+        return context.get_dummy_value()
+
+    return types.void(dst, types.int64, src, types.int64, types.int64), emit
+
+
+# -- many buffers of one type
+#
+# A tuple of arrays would have another type, and need another compilation, for every number of columns. A *table* has two words
+# for each buffer: its address and its size [bytes]. So a kernel fills any number of columns, and selects them by number. The
+# creator of the table must keep the buffers alive. The checked build checks accesses through `slot` against the buffer's size.
+
+Table = NDArray[np.int64]
+
+_BYTES = types.Array(types.uint8, 1, "C")
+
+
+def table_of(buffers: Sequence[NDArray[Any]]) -> Table:
+    """Create the table of these contiguous arrays."""
+    return np.array([(b.ctypes.data, b.nbytes) for b in buffers], np.int64).reshape(-1)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _slot(typing_context: Any, table: Any, number: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # Imported here, because it loads all of Numba's compiler, which a worker with a warm cache does not need.
+        from numba.np.arrayobj import make_array, populate_array
+
+        entries = make_array(signature.args[0])(context, builder, args[0])
+        entry = builder.mul(args[1], _INDEX(2))
+        address = builder.load(builder.gep(entries.data, [entry]))
+        size = builder.load(builder.gep(entries.data, [builder.add(entry, _INDEX(1))]))
+        array = make_array(_BYTES)(context, builder)
+        data = builder.inttoptr(address, array.data.type)
+        populate_array(array, data=data, shape=[size], strides=[_INDEX(1)], itemsize=_INDEX(1), meminfo=None)
+        return array._getvalue()
+
+    return _BYTES(table, types.int64), emit
+
+
+slot: Callable[[Table, Int], Bytes] = _slot
+"""Buffer ``number`` of a table, as an array of bytes."""

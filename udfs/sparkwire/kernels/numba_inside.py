@@ -80,7 +80,7 @@ def loaded(content: bytes, argument_types: tuple[Any, ...], target_context: Any)
     return result
 
 
-def known_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def supported_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The compiler options that this Numba supports."""
     from numba.core.cpu import CPUTargetOptions
 
@@ -106,5 +106,5 @@ def _unliteral(argument: Any) -> Any:
 
 def set_cache(dispatcher: Any, cache: Any) -> None:
     """Make a dispatcher use ``cache``, which delegates other methods to the dispatcher's original cache."""
-    cache.own = dispatcher._cache
+    cache.original = dispatcher._cache
     dispatcher._cache = cache

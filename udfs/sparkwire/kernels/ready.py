@@ -4,12 +4,18 @@
 
 The files have the format of the cache; files of other sources are ignored. A level is used only if Numba's target, and the
 processor as the operating system exposes it, have all its features. So no unsupported instruction runs.
+
+A file of machine code, here and in the cache, is a digest, then the content. The digest also covers the file's name, so a file
+that is copied over another one is corrupt, like a truncated one.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import os
 import sys
+import tempfile
 from collections.abc import Set
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,7 +24,41 @@ import llvmlite
 import llvmlite.binding
 import numba
 
-from sparkwire.kernels import kernel_files, numba_inside
+from sparkwire.kernels import numba_inside
+
+OFF = os.environ.get("SPARKWIRE_KERNEL_CACHE", "").lower() == "off"
+"""whether the cache is off: every process compiles, without reading or writing files"""
+
+_DIGEST_SIZE = 32  # [bytes]
+
+
+def read_code(path: Path) -> bytes | None:
+    """The content of ``path``; None if the file does not exist or is corrupt."""
+    try:
+        whole = path.read_bytes()
+    except OSError:
+        return None
+    content = whole[_DIGEST_SIZE:]
+    return content if _digest(path, content) == whole[:_DIGEST_SIZE] else None
+
+
+def write_code(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` atomically. Raises OSError."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_digest(path, content) + content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _digest(path: Path, content: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + b"\0" + content).digest()
+
+
+# -- ready kernels
 
 READY: Final = Path(__file__).parents[1] / "ready"
 
@@ -79,7 +119,7 @@ def _of_processor() -> Set[str]:
 @functools.cache
 def directories() -> tuple[Path, ...]:
     """The directories whose kernels this process may load, best first."""
-    if kernel_files.OFF:
+    if OFF:
         return ()
     here = [(level, READY / f"{level.name}-{versions()}") for level in LEVELS]
     return tuple(path for level, path in here if path.is_dir() and not lacking(level))
@@ -87,11 +127,11 @@ def directories() -> tuple[Path, ...]:
 
 def state() -> str:
     """Report the ready kernels for this process, or why there are none."""
-    if kernel_files.OFF:
+    if OFF:
         return "not used: SPARKWIRE_KERNEL_CACHE is off"
     if directories():
         files = list(directories()[0].glob("*.bin"))
-        corrupt = sum(kernel_files.read(file) is None for file in files)
+        corrupt = sum(read_code(file) is None for file in files)
         title = directories()[0].name.removesuffix(f"-{versions()}")
         return f"{len(files)} kernels for {title}" + (
             f", {corrupt} of them corrupt: install the wheel again" if corrupt else ""

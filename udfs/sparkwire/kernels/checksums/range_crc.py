@@ -5,21 +5,92 @@ quadratic time. Instead, the checksums of the row's prefixes are stored for ever
 follows by two products of polynomials. A and B are the first and the last stored position within the range::
 
     crc(start..end) = ((crc(start..A) + crc(0..A)) * x^(8 (B - A)) + crc(0..B)) * x^(8 (end - B)) + crc(B..end)
+
+A residue is a ``uint32`` with the coefficient of x^0 in its highest bit, as in checksums.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from sparkwire.kernels.checksums import gf2
 from sparkwire.kernels.checksums.crc import CRC32, CRC32_RAW, CRC32C, crc32, crc32_raw, crc32c
 from sparkwire.kernels.checksums.gf2 import Checksum, power, reflect
-from sparkwire.kernels.checksums.modulo import Modulus, modulus, times
+from sparkwire.kernels.checksums.instruction_sets import LONG, MACHINES, WORD, Isa, Machine, compiled_isa
 from sparkwire.kernels.jit import kernel
-from sparkwire.kernels.load import Bytes, Ints, int64
+from sparkwire.kernels.load import Bytes, Ints, int64, uint64
+
+# -- products modulo the polynomial of a checksum
+
+
+class Modulus(NamedTuple):
+    """A polynomial P of degree 32, reflected."""
+
+    inverse: np.uint64
+    """x^64 / P, in 33 bits"""
+    polynomial: np.uint64
+    """P, in 33 bits"""
+
+
+@functools.cache
+def modulus(p: int) -> Modulus:
+    return Modulus(np.uint64(gf2.reflect(gf2.divide(1 << 64, p)[0], 33)), np.uint64(gf2.reflect(p, 33)))
+
+
+def _carryless(machine: Machine) -> Callable[[Any, Any], int]:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def multiply(typing_context: Any, a: Any, c: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            empty = ir.Constant(ir.VectorType(LONG, 2), [0, 0])
+            left, right = (builder.insert_element(empty, value, WORD(0)) for value in args)
+            return builder.extract_element(machine.multiply(builder, left, right, 0, 0), WORD(0))
+
+        return types.uint64(types.uint64, types.uint64), emit
+
+    return multiply  # type: ignore[no-any-return]
+
+
+def _product() -> Callable[[np.uint32, np.uint32, Modulus], np.uint32]:
+    isa = compiled_isa()
+    if isa is Isa.PORTABLE:
+        return by_bits
+    carryless = _carryless(MACHINES[isa])
+
+    @kernel(key=isa.name)
+    def by_multiplication(a: np.uint32, b: np.uint32, p: Modulus) -> np.uint32:
+        """Barrett's method: divide the upper half by P and subtract the multiple of P."""
+        whole = carryless(uint64(a), uint64(b)) << uint64(1)  # 64 bits; the highest is that of x^0
+        quotient = carryless(whole & uint64(0xFFFF_FFFF), p.inverse) & uint64(0xFFFF_FFFF)
+        return np.uint32((whole ^ carryless(quotient, p.polynomial)) >> uint64(32))
+
+    return by_multiplication
+
+
+@kernel
+def by_bits(a: np.uint32, b: np.uint32, p: Modulus) -> np.uint32:
+    """Multiply by one coefficient of ``a`` after the other, without branches, because the bits are random."""
+    product, x, y = int64(0), int64(a), int64(b)
+    low = int64(p.polynomial >> uint64(1))
+    for _ in range(32):
+        product ^= y & -(x >> 31)
+        x = (x << 1) & 0xFFFF_FFFF
+        y = (y >> 1) ^ (low & -(y & 1))
+    return np.uint32(product)
+
+
+times: Callable[[np.uint32, np.uint32, Modulus], np.uint32] = _product()
+"""``times(a, b, p)``: a * b modulo P"""
+
+
+# -- checksums of ranges
 
 _BITS = 6
 STEP: Final = 1 << _BITS  # [bytes] one block of the widest register
@@ -36,7 +107,7 @@ class RangeSums(NamedTuple):
     """the checksum, as an index into `_KINDS`"""
     sums: NDArray[np.uint32]
     """``sums[i]``: the checksum of the first ``STEP * i`` bytes"""
-    known: Ints
+    extent: Ints
     """the start of the row, and the number of its computed sums"""
     powers: NDArray[np.uint32]
     """(1 + levels, 8192): x^(8 n), and x^(8 n STEP 8192^level)"""
@@ -75,8 +146,8 @@ def _fill(base: np.uint32, p: Modulus, out: NDArray[np.uint32]) -> None:
 @kernel
 def begin_row(row: int, sums: RangeSums) -> None:
     """Prepare ``sums`` for the row that begins at ``row``."""
-    sums.known[0] = row
-    sums.known[1] = 1
+    sums.extent[0] = row
+    sums.extent[1] = 1
 
 
 @kernel
@@ -84,9 +155,9 @@ def range_crc(data: Bytes, start: int, end: int, sums: RangeSums) -> np.uint32:
     """The checksum of ``data[start:end]``, a range within the current row of ``sums``."""
     if end - start <= _SHORT:
         return _crc(data, start, end - start, sums.kind)
-    row = sums.known[0]
+    row = sums.extent[0]
     first, last = (start - row + STEP - 1) >> _BITS, (end - row) >> _BITS
-    if sums.known[1] <= last:
+    if sums.extent[1] <= last:
         _extend(data, last, sums)
     at = row + (first << _BITS)
     total = _crc(data, start, at - start, sums.kind) ^ sums.sums[first]
@@ -104,12 +175,12 @@ def _crc(data: Bytes, start: int, size: int, kind: int) -> np.uint32:
 
 @kernel
 def _extend(data: Bytes, last: int, sums: RangeSums) -> None:
-    row, count = sums.known[0], sums.known[1]
+    row, count = sums.extent[0], sums.extent[1]
     while count <= last:
         moved = times(sums.sums[count - 1], sums.powers[1, 1], sums.modulus)
         sums.sums[count] = moved ^ _crc(data, row + ((count - 1) << _BITS), int64(STEP), sums.kind)
         count += 1
-    sums.known[1] = count
+    sums.extent[1] = count
 
 
 @kernel
