@@ -29,7 +29,7 @@ from benchmarks.sql import local_spark
 from benchmarks.timing import Timing, interleave
 from sparkwire.core.sources.storage import File
 from sparkwire.kafka.files import kafka_log, plan, remote
-from sparkwire.kafka.files.copies import in_bucket
+from sparkwire.kafka.files.naming import in_bucket
 from sparkwire.kafka.tiered.encryption_keys import Keys
 from tests.integration.object_store import running_store
 

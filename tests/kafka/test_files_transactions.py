@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparkwire.core.sources.storage import OpenFile
-from sparkwire.kafka.files import plan, seek, txn_files
+from sparkwire.kafka.files import plan, seek, transactions
 from tests.kafka.test_files import rows
 from tests.support import kafka_cases as golden
 from tests.support import kafka_storage_files as storage
@@ -81,7 +81,7 @@ def with_broker_files(folder: Path, changed: dict[str, bytes] | None = None) -> 
 
 def test_the_brokers_files_are_used(tmp_path: Path, counted: list[OpenFile], monkeypatch: pytest.MonkeyPatch) -> None:
     """Aborted and open transactions of the first segment are not read from its headers."""
-    for module in (plan, txn_files):
+    for module in (plan, transactions):
         monkeypatch.setattr(module, "PAGE", 256)
     monkeypatch.setattr(seek, "_TRIED", 1)
     asked = {"isolationLevel": "read_committed", "startingOffset": "281"}
@@ -103,7 +103,7 @@ def read_of(opened: list[OpenFile], name: str) -> int:
 @pytest.mark.parametrize("name", ["00000000000000000000.txnindex", "00000000000000000280.snapshot"])
 def test_wrong_files_change_no_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty, zeroed, truncated, of another segment, with an empty entry, with a flipped bit in each of the first bytes."""
-    for module in (plan, txn_files):
+    for module in (plan, transactions):
         monkeypatch.setattr(module, "PAGE", 256)
     with_broker_files(tmp_path)
     good = (tmp_path / name).read_bytes()

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.kafka.cluster.definitions import messages
+from sparkwire.kafka.cluster.message_reader import messages
 from sparkwire.kafka.functions import FUNCTIONS as KAFKA
 from tests.support import DATA
 from tests.support import internal_messages as golden

@@ -55,8 +55,8 @@ def test_the_message_names_an_existing_command() -> None:
 def test_a_machine_is_cold_until_a_kernel_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "directories", lambda: ())
     none, some = (cache.CachedKernels(Path(), files, files, True) for files in (0, 3))
-    for kept, cold in ((None, True), (none, True), (some, False)):
-        monkeypatch.setattr(cache, "kept", lambda kept=kept: kept)
+    for cached, cold in ((None, True), (none, True), (some, False)):
+        monkeypatch.setattr(cache, "cached_kernels", lambda cached=cached: cached)
         assert cache.is_cold() is cold
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from sparkwire.kafka.cluster.definitions import DefinedField, Message, messages
+from sparkwire.kafka.cluster.message_reader import DefinedField, Message, messages
 from tests.support import DATA as DATA_FOLDER
 
 DATA = DATA_FOLDER / "kafka"

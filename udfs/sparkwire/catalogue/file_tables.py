@@ -21,8 +21,7 @@ from sparkwire.core.sources.format import Files
 from sparkwire.core.sources.storage import File, OpenFile, listed
 from sparkwire.databus.files import databus_table
 from sparkwire.kafka.files import kafka_log
-from sparkwire.kafka.files.copies import is_bucket
-from sparkwire.kafka.files.naming import base_offset_of, segments
+from sparkwire.kafka.files.naming import base_offset_of, is_bucket, segments
 from sparkwire.kafka.layout import ENTRY, MAGIC, OVERHEAD
 
 SOURCES: Final[Mapping[str, Files]] = {source.NAME: source for source in (kafka_log, databus_table)}

@@ -10,14 +10,20 @@ from sparkwire.core.function import Format, Function
 from sparkwire.kafka import (
     codecs,
     explain,
+    framing,
     leader_epochs,
-    lookups,
     producer_snapshot,
     to_records,
 )
-from sparkwire.kafka.batches import BATCHES, scan_batches
-from sparkwire.kafka.cluster import coordinator_records, internal_json
-from sparkwire.kafka.cluster.internal_records import record_function
+from sparkwire.kafka.batch_headers import BATCHES, scan_batches
+from sparkwire.kafka.cluster import internal_json
+from sparkwire.kafka.cluster.internal_records import (
+    GROUP_COLUMNS,
+    TRANSACTION_COLUMNS,
+    TransactionRecords,
+    group_records,
+    record_function,
+)
 from sparkwire.kafka.indexes import (
     OFFSET_INDEX_COLUMNS,
     TIME_INDEX_COLUMNS,
@@ -101,13 +107,13 @@ FUNCTIONS: Final = (
     Function(
         "kafka_next_offset(log BINARY) -> BIGINT",
         "The offset after the last entry within kafka_valid_bytes; NULL if there is none.",
-        lookups.decode_next_offset,
+        framing.decode_next_offset,
         "kafka_next_offset(segment) -> 16",
     ),
     Function(
         "kafka_valid_bytes(log BINARY) -> INT",
         "Size of the valid entries at the beginning, which a broker keeps when it recovers [bytes].",
-        lookups.decode_valid_bytes,
+        framing.decode_valid_bytes,
         "kafka_valid_bytes(segment) -> 281",
     ),
     rows_function(
@@ -151,8 +157,8 @@ FUNCTIONS: Final = (
     ),
     record_function(
         "kafka_group_record(key BINARY, value BINARY)",
-        coordinator_records.GROUP_COLUMNS,
-        coordinator_records.group_records,
+        GROUP_COLUMNS,
+        group_records,
         "A record of __consumer_offsets, all versions: a group's committed OFFSET, or the state of a GROUP. Records of the newer "
         "group protocols are OTHER, with the key's version only. A tombstone (NULL value) has its key's fields.",
         "kafka_group_record(X'0001000267310006726f7574657300000002', X'0003000000000000002a000000050000000001746b8a4800').offset "
@@ -160,8 +166,8 @@ FUNCTIONS: Final = (
     ),
     record_function(
         "kafka_transaction_record(key BINARY, value BINARY)",
-        coordinator_records.TRANSACTION_COLUMNS,
-        coordinator_records.TransactionRecords,
+        TRANSACTION_COLUMNS,
+        TransactionRecords,
         "A record of __transaction_state in any version: the state of a transactional id, and the partitions to which its "
         "transaction writes. A tombstone (NULL value) has the field of its key.",
         "kafka_transaction_record(X'0000000474782d31', NULL).transactional_id -> tx-1",
@@ -182,7 +188,7 @@ FUNCTIONS: Final = (
         "kafka_search_offset(log BINARY, target BIGINT) -> STRUCT<offset BIGINT, position INT>",
         "The first entry whose last offset is at least the target: this offset and the position of the entry [bytes]. NULL if "
         "there is none. It verifies no checksums.",
-        lookups.decode_search_offset,
+        framing.decode_search_offset,
         "kafka_search_offset(segment, 1200).position -> 43",
         field_docs={"offset": "The entry's last offset.", "position": "Position of the entry [bytes]."},
     ),

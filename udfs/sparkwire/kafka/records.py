@@ -19,8 +19,7 @@ from sparkwire.base.error_codes import ERRORS, argument_error
 from sparkwire.core.builders import ColumnTable
 from sparkwire.core.column import INT32_MAX, Binary, binary_of, from_codes, lists, primitive, struct, timestamps
 from sparkwire.kafka import record_columns
-from sparkwire.kafka.batch_headers import HeaderBlock, Nullable
-from sparkwire.kafka.batches import Batches
+from sparkwire.kafka.batch_headers import Batches, HeaderBlock, Nullable
 from sparkwire.kafka.codecs import NAMES, READ_NAMES
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.framing import BELIEVED, EVERYTHING, REPORTED, Framing, framing_of

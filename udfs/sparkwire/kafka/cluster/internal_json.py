@@ -9,13 +9,24 @@ The fields that identify the message depend on the topic:
     control records of __cluster_metadata
         the key is i16 version, i16 type. The value is the message, whose first field is the version
 
-`mirror_records` reads the topics of MirrorMaker 2.
+The topics of MirrorMaker 2 have names that contain the alias of a cluster:
+
+    mm2-offset-syncs.ALIAS.internal   the target's offset of a source's offset, by partition of the source
+    ALIAS.checkpoints.internal        the committed offsets of ALIAS's groups, translated for the target
+    heartbeats, ALIAS.heartbeats      the time when MirrorMaker last ran from a source to a target
+
+MirrorMaker can use other separators than ``.``; this module also reads ``_`` and ``-``. Values begin with an i16 version, except
+those of offset syncs. All fields have Kafka's plain types; no version is flexible.
+
+Source: apache/kafka, `connect/mirror/.../OffsetSync.java` and `connect/mirror-client/.../Checkpoint.java`, `Heartbeat.java`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -26,10 +37,8 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
 from sparkwire.core.column import Spans, from_codes, primitive, spans_of, struct, to_codes
-from sparkwire.kafka.cluster import mirror_records
-from sparkwire.kafka.cluster.definitions import messages
 from sparkwire.kafka.cluster.internal_records import VERSION_SIZE, MessageReader, versions_of
-from sparkwire.kafka.cluster.message_reader import MOST_COPIED
+from sparkwire.kafka.cluster.message_reader import MOST_COPIED, Cursor, DefinedField, Message, MessageVersion, messages
 from sparkwire.kernels import Bytes, Ints, int64, kernel
 from sparkwire.kernels.varint import VARINT_BYTES, unsigned
 
@@ -126,7 +135,7 @@ def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> p
     """STRUCT of type, version, key, value and error; NULL without a topic, or if nothing identifies a message."""
     encoded = pc.dictionary_encode(topic)
     names = (name.decode("utf-8", "replace") for name in encoded.dictionary.cast(pa.binary()).to_pylist())
-    kinds_of_names = np.array([*map(mirror_records.kind_of, names), -1], np.int64)
+    kinds_of_names = np.array([*map(mirror_kind_of, names), -1], np.int64)
     kinds = kinds_of_names[np.asarray(encoded.indices.fill_null(len(kinds_of_names) - 1), np.int64)]
     mirrors = np.flatnonzero(kinds >= 0)
     if not len(mirrors):
@@ -134,7 +143,7 @@ def decode_internal_record(topic: pa.Array, key: pa.Array, value: pa.Array) -> p
     others = np.flatnonzero(kinds < 0)
     rows_of_others = _decode(*(column.take(primitive(others)) for column in (topic, key, value)))
     columns = (column.take(primitive(mirrors)).to_pylist() for column in (key, value))
-    rows = [mirror_records.read(kind, *record) for kind, *record in zip(kinds[mirrors].tolist(), *columns, strict=True)]
+    rows = [read_mirror_record(kind, *record) for kind, *record in zip(kinds[mirrors].tolist(), *columns, strict=True)]
     places = np.empty(len(kinds), np.int64)
     places[np.concatenate([others, mirrors])] = np.arange(len(kinds))
     return pa.concat_arrays([rows_of_others, pa.array(rows, rows_of_others.type)]).take(primitive(places))
@@ -268,3 +277,83 @@ def _with_members(column: pa.Array, groups: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 RETURNS: Final = "STRUCT<type STRING, version INT, key STRING, value STRING, error STRING>"
+
+
+# -- MirrorMaker 2
+
+
+def _message(name: str, part: str, **types: str) -> MessageVersion:
+    fields = (DefinedField(field, type, False, range(1), range(0), range(0), -1, ()) for field, type in types.items())
+    return MessageVersion(Message(name, part, 0, name, range(1), range(0), tuple(fields)), 0, frozenset(), None)
+
+
+class _MirrorKind(NamedTuple):
+    """A kind of record of MirrorMaker 2."""
+
+    name: str
+    topic: re.Pattern[str]
+    key: MessageVersion
+    value: MessageVersion
+    version: MessageVersion | None
+    """the start of a value; None if it has no version"""
+
+
+_MIRROR_VERSION: Final = _message("Header", "value", version="int16")
+_MIRROR_KINDS: Final = (
+    _MirrorKind(
+        "OffsetSync",
+        re.compile(r"mm2-offset-syncs[._-].+[._-]internal"),
+        _message("OffsetSync", "key", topic="string", partition="int32"),
+        _message("OffsetSync", "value", upstreamOffset="int64", downstreamOffset="int64"),
+        None,
+    ),
+    _MirrorKind(
+        "Checkpoint",
+        re.compile(r".+[._-]checkpoints[._-]internal"),
+        _message("Checkpoint", "key", group="string", topic="string", partition="int32"),
+        _message("Checkpoint", "value", upstreamOffset="int64", offset="int64", metadata="string"),
+        _MIRROR_VERSION,
+    ),
+    _MirrorKind(
+        "Heartbeat",
+        re.compile(r"(.+[._-])?heartbeats"),
+        _message("Heartbeat", "key", sourceClusterAlias="string", targetClusterAlias="string"),
+        _message("Heartbeat", "value", timestamp="int64"),
+        _MIRROR_VERSION,
+    ),
+)
+
+
+def mirror_kind_of(topic: str) -> int:
+    """The kind of a topic's records, -1 if it is not a topic of MirrorMaker."""
+    return next((k for k, kind in enumerate(_MIRROR_KINDS) if kind.topic.fullmatch(topic)), -1)
+
+
+def read_mirror_record(kind: int, key: bytes | None, value: bytes | None) -> Mapping[str, Any] | None:
+    """``type``, ``version``, ``key``, ``value`` and ``error`` of a record; None without a key."""
+    if key is None:
+        return None
+    of = _MIRROR_KINDS[kind]
+    record: dict[str, Any] = {"type": of.name, "version": None, "value": None}
+    tree, key_error = of.key.read(_cursor(key))
+    record["key"] = _mirror_text(tree)
+    error = int(OK)
+    if value is not None:
+        cursor = _cursor(value)
+        if of.version is not None:
+            header, error = of.version.read(cursor)
+            record["version"] = header["version"] if header else None
+            error = BAD_MAGIC if record["version"] else error
+        if error == OK:
+            tree, error = of.value.read(cursor)
+            record["value"] = _mirror_text(tree)
+    wrong = error if key_error == OK else key_error
+    return record | {"error": None if wrong == OK else ERRORS[wrong]}
+
+
+def _cursor(data: bytes) -> Cursor:
+    return Cursor(memoryview(data), 0, len(data))
+
+
+def _mirror_text(tree: Any) -> str | None:
+    return None if tree is None else json.dumps(tree, separators=(",", ":"), ensure_ascii=False)

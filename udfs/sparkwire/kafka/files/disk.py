@@ -19,10 +19,9 @@ import pyarrow as pa
 from sparkwire.core.sources.storage import File, OpenFile, children_below, listed
 from sparkwire.kafka.cluster.internal_json import decode_internal_record
 from sparkwire.kafka.files import remote
-from sparkwire.kafka.files.copies import Copy, in_bucket, topic_id_of
 from sparkwire.kafka.files.entries import RecordsDepth, read_entries
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.naming import Disk, Segment, in_order, segments
+from sparkwire.kafka.files.naming import Copy, Disk, Segment, in_bucket, in_order, segments, topic_id_of
 from sparkwire.kafka.files.seek import LOG_STARTS, checkpoint_of, small_file
 from sparkwire.kafka.tiered.encryption_keys import Keys
 

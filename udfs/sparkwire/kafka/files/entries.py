@@ -23,10 +23,10 @@ import numpy as np
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import Binary, arrays, empty, part
 from sparkwire.errors import WrongIndexError
-from sparkwire.kafka.batches import Batches, batches_of
+from sparkwire.kafka.batch_headers import Batches, batches_of
 from sparkwire.kafka.entry_payloads import EVERY_OFFSET, OffsetRange
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.framing import FrameBlock, entry_end, frame_blocks, frame_error, reach_of
+from sparkwire.kafka.framing import FrameBlock, entry_end, frame_blocks, frame_error, last_offset, reach_of
 from sparkwire.kafka.inflate import MAX_BATCH_BYTES, Inflater
 from sparkwire.kafka.layout import (
     BATCH,
@@ -38,7 +38,6 @@ from sparkwire.kafka.layout import (
     NO_TIMESTAMP,
     OVERHEAD,
 )
-from sparkwire.kafka.lookups import last_offset
 from sparkwire.kafka.records import Records, records_of
 from sparkwire.kafka.search import ANYTHING, SearchPattern
 from sparkwire.kernels import Bools, Bytes, Ints, i64, int64, kernel

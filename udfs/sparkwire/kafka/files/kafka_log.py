@@ -21,15 +21,15 @@ from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Comparison, Option
 from sparkwire.core.sources.storage import File, absolute_paths, of_option, steady
 from sparkwire.core.sources.table import CHOICES, PATHS, TASKS, batches_of, files_at, selected_columns, selected_paths
-from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
-from sparkwire.kafka.files import losses
-from sparkwire.kafka.files.copies import in_bucket, is_bucket
+from sparkwire.kafka.batch_headers import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.files.disk import with_bucket
 from sparkwire.kafka.files.log_rows import (
     ALL,
+    DOCS_OF_LOSSES,
     FAIL,
     HIDDEN,
     LONGEST,
+    LOSSES,
     OF_FILE,
     TIER,
     TIMESTAMP_TYPE,
@@ -38,7 +38,7 @@ from sparkwire.kafka.files.log_rows import (
     is_checked,
     record_rows,
 )
-from sparkwire.kafka.files.naming import Segment, in_order, is_partition, segments
+from sparkwire.kafka.files.naming import Segment, in_bucket, in_order, is_bucket, is_partition, segments
 from sparkwire.kafka.files.plan import (
     LogBounds,
     OpenPartition,
@@ -140,7 +140,7 @@ COLUMNS: Final = {
     BATCHES: _ordered(BATCHES_TABLE, ("topic", "partition", "file", "position")),
 }
 """for each kind of rows, type by name, in order"""
-ON_REQUEST: Final = {**losses.COLUMNS, HIDDEN: pa.string(), TIER: pa.string()}
+ON_REQUEST: Final = {**LOSSES, HIDDEN: pa.string(), TIER: pa.string()}
 """type by name of the columns that a query must select by name"""
 
 _DOCS_OF_FILE: Final = {
@@ -149,7 +149,7 @@ _DOCS_OF_FILE: Final = {
     "file": "Path of the segment.",
     "position": "Position of the record's batch, or of its outermost message, in the file [bytes].",
     TIMESTAMP_TYPE: "The same as in Spark's Kafka source: 0 CreateTime, 1 LogAppendTime, -1 none (magic 0).",
-    **losses.DOCS,
+    **DOCS_OF_LOSSES,
     TIER: "Where the segment is: local, or remote, in a bucket of tiered storage.",
     HIDDEN: "Why read_committed leaves the row out: ABORTED, or OPEN from the first open transaction on; NULL if it does not.",
 }

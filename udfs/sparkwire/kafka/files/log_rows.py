@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,17 +17,18 @@ from sparkwire.core.column import primitive
 from sparkwire.core.sources.storage import OpenFile
 from sparkwire.core.sources.table import DROPMALFORMED, FAILFAST, PERMISSIVE, reject
 from sparkwire.errors import CorruptDataError
-from sparkwire.kafka.batches import BATCHES as BATCHES_TABLE
+from sparkwire.kafka.batch_headers import BATCHES as BATCHES_TABLE
 from sparkwire.kafka.entry_payloads import OffsetRange
-from sparkwire.kafka.files import losses
-from sparkwire.kafka.files.entries import HEADERS, VERIFIED, Entries, RecordsDepth, read_entries
+from sparkwire.kafka.files.entries import HEADERS, VERIFIED, Entries, Entry, RecordsDepth, read_entries
 from sparkwire.kafka.files.log import SEARCHED, Log
 from sparkwire.kafka.files.plan import SegmentPart
-from sparkwire.kafka.files.seek import END, FIRST
+from sparkwire.kafka.files.seek import END, FIRST, first_entry
 from sparkwire.kafka.files.transactions import is_aborted
 from sparkwire.kafka.layout import CONTROL, ENTRY, MAGIC, TRANSACTIONAL
 from sparkwire.kafka.records import RECORDS_TABLE, Records
 from sparkwire.kafka.search import ANYTHING, Search
+
+Ints = npt.NDArray[np.int64]
 
 
 class Filtered(NamedTuple):
@@ -91,6 +93,11 @@ def may_begin_a_log(head: bytes) -> bool:
     return offset >= 0 and 0 <= size <= SEARCHED and all(magic <= _NEWEST_MAGIC for magic in head[MAGIC:])
 
 
+LOSSES: Final = {"first_lost": pa.int64(), "last_lost": pa.int64()}
+DOCS_OF_LOSSES: Final = {
+    "first_lost": "The first offset that is lost at this row; NULL if none is, or if an earlier row of the same gap has it.",
+    "last_lost": "The last offset that is lost; NULL also if the log ends within the gap.",
+}
 OF_FILE: Final = {"topic": pa.string(), "partition": pa.int32(), "file": pa.string()}
 TIER: Final = "tier"
 """the column with the place of a segment: local or remote"""
@@ -101,7 +108,7 @@ _NO_TYPE: Final = -1
 """Kafka's timestamp type for a record without a timestamp"""
 HIDDEN: Final = "hidden"
 """the column with the reason why read_committed omits a row"""
-_CHECKED: Final = frozenset({"crc_valid", "error", *losses.COLUMNS})
+_CHECKED: Final = frozenset({"crc_valid", "error", *LOSSES})
 """columns of batches that depend on checksums"""
 
 
@@ -115,7 +122,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     table = [column for column in RECORDS_TABLE if column.name in names and column.name != "position"]
     with OpenFile(part.segment.file) as source:
         log = Log(source, query.verify)
-        holes = losses.Holes(log, part) if _selects_losses(query) else None
+        holes = Holes(log, part) if _selects_losses(query) else None
         for block in read_entries(log, part.start, min(part.stop, source.size), depth, part.joined):
             records = block.records
             columns = columns_of(records, table)
@@ -129,7 +136,7 @@ def record_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
                 columns["position"] = primitive(records.spread(block.positions))
             if "error" in names and is_wrong_format(source, block):
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
-            yield _finished(query, part, columns, records.rows, _kept_records(query, part, records))
+            yield _finished(query, part, columns, records.rows, _selected_records(query, part, records))
 
 
 def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
@@ -141,7 +148,7 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
     table = [column for column in BATCHES_TABLE if column.name in needed | (_CHECKED if checked else set())]
     with OpenFile(part.segment.file) as source:
         log, stop = Log(source, query.verify), min(part.stop, source.size)
-        holes = losses.Holes(log, part) if _selects_losses(query) else None
+        holes = Holes(log, part) if _selects_losses(query) else None
         for block in read_entries(log, part.start, stop, VERIFIED if checked else HEADERS, part.joined):
             columns = columns_of(block.headers, table)
             if holes is not None:
@@ -153,13 +160,13 @@ def batch_rows(query: LogQuery, part: SegmentPart) -> Iterator[pa.RecordBatch]:
                 columns["error"] = pa.array([ERRORS[WRONG_FORMAT]])
             if "record_count" in needed:  # an incomplete batch announces records that do not exist
                 columns["record_count"] = pc.if_else(columns["size"].is_valid(), columns["record_count"], None)
-            kept = _kept_batches(query, part, columns)
+            selected = _selected_batches(query, part, columns)
             chosen = {name: columns[name] for name in _decoded(query)}
-            yield _finished(query, part, chosen, len(columns["position"]), kept)
+            yield _finished(query, part, chosen, len(columns["position"]), selected)
 
 
 def _selects_losses(query: LogQuery) -> bool:
-    return not losses.COLUMNS.keys().isdisjoint(query.columns)
+    return not LOSSES.keys().isdisjoint(query.columns)
 
 
 def is_checked(query: LogQuery) -> bool:
@@ -176,12 +183,12 @@ def _decoded(query: LogQuery) -> tuple[str, ...]:
 
 
 def _finished(
-    query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, kept: pa.Array | None
+    query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array], rows: int, selected: pa.Array | None
 ) -> pa.RecordBatch:
     """The selected rows, with the columns about their file."""
-    if kept is not None and (count := kept.true_count) < rows:
+    if selected is not None and (count := selected.true_count) < rows:
         rows = count
-        columns = {name: column.filter(kept) for name, column in columns.items()}
+        columns = {name: column.filter(selected) for name, column in columns.items()}
     if query.mode == FAILFAST:
         at = pc.index(pc.is_valid(columns["error"]), True).as_py()
         if at >= 0:
@@ -216,7 +223,7 @@ def _timestamp_types(records: Records) -> pa.Array:
 # -- which rows
 
 
-def _kept_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
+def _selected_records(query: LogQuery, part: SegmentPart, records: Records) -> pa.Array | None:
     """The selected records, None for all. None is the common case, for which it reads as little as possible."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST or part.end_offset < END:
@@ -271,7 +278,7 @@ def _is_bad(records: Records) -> pa.Array:
     return pc.is_valid(records.error())
 
 
-def _kept_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
+def _selected_batches(query: LogQuery, part: SegmentPart, columns: dict[str, pa.Array]) -> pa.Array | None:
     """The selected batches, None for all."""
     masks = list[pa.Array]()
     if part.first_offset > FIRST:
@@ -295,9 +302,118 @@ def _first_offset(columns: dict[str, pa.Array]) -> pa.Array:
 
 
 def _aborted(part: SegmentPart, producers: pa.Array, offsets: pa.Array) -> pa.Array:
-    known = (column.fill_null(-1).to_numpy(zero_copy_only=False) for column in (producers, offsets))
-    return pa.array(is_aborted(part.aborted, *known))
+    numbers = (column.fill_null(-1).to_numpy(zero_copy_only=False) for column in (producers, offsets))
+    return pa.array(is_aborted(part.aborted, *numbers))
 
 
 def _all(masks: Sequence[pa.Array]) -> pa.Array | None:
     return functools.reduce(pc.and_, masks) if masks else None
+
+
+# -- lost offsets
+
+_UNKNOWN: Final = np.int64(FIRST)
+
+
+class Holes:
+    """Finds the lost offsets of rows with an error: those between the valid entries before and after them.
+
+    It works across the pieces of a part. Consecutive rows with errors are one hole, and the first row has its offsets. These
+    include offsets next to the hole that compaction has removed, because they cannot be distinguished from lost ones.
+    """
+
+    def __init__(self, log: Log, part: SegmentPart) -> None:
+        self._log, self._part = log, part
+        self._before = _UNKNOWN
+        """last offset of the valid entry before the next piece"""
+        if part.guard is not None:
+            self._before = np.int64(part.guard.first - 1)
+        elif part.first_offset > FIRST:
+            self._before = np.int64(part.first_offset - 1)
+        if part.start == 0 and part.segment.base_offset is not None:
+            self._before = max(self._before, np.int64(part.segment.base_offset - 1))
+        self._within = False
+        """whether the entry before the next piece is corrupt"""
+        self._after: tuple[int, Entry | None] | None = None
+        """the start and the result of the last search for a valid entry"""
+
+    def of_batches(self, block: Entries, corrupt: pa.Array) -> dict[str, pa.Array]:
+        """The columns of entries; ``corrupt`` has their errors."""
+        first, last = self._of_entries(block)
+        inside = np.asarray(corrupt.is_valid()) & block.is_valid
+        first[inside], last[inside] = _first_offsets(block)[inside], block.last[inside]
+        return self._columns(first, last)
+
+    def of_records(self, block: Entries) -> dict[str, pa.Array]:
+        """The columns of the entries' records."""
+        records = block.records
+        rows = records.entry_of_row()
+        first, last = (of_entries[rows] for of_entries in self._of_entries(block))
+        inside = np.asarray(records.error().is_valid()) & block.is_valid[rows]
+        if inside.any():
+            exact = records.offset()
+            offsets = exact.fill_null(FIRST).to_numpy()
+            readable = ~inside & np.asarray(exact.is_valid())
+            lowest, highest = _first_offsets(block)[rows], block.last[rows]
+            before = _carried(np.where(readable, offsets, _UNKNOWN), readable, rows)
+            after = _carried(np.where(readable, offsets, _UNKNOWN)[::-1], readable[::-1], rows[::-1])[::-1]
+            first[inside] = np.where(before == _UNKNOWN, lowest, before + 1)[inside]
+            last[inside] = np.where(after == _UNKNOWN, highest, after - 1)[inside]
+        return self._columns(first, last)
+
+    def _of_entries(self, block: Entries) -> tuple[Ints, Ints]:
+        """First and last lost offset of each entry that begins a hole, `_UNKNOWN` for other entries."""
+        valid = block.is_valid
+        count = len(valid)
+        first, last = np.full(count, _UNKNOWN), np.full(count, _UNKNOWN)
+        lowest, highest = _first_offsets(block), block.last
+        if not valid.all():
+            begins = ~valid & ~np.concatenate(([self._within], ~valid[:-1]))
+            whole = np.zeros(count, np.int64)
+            before = _carried(np.where(valid, highest, _UNKNOWN), valid, whole)
+            before = np.where(before == _UNKNOWN, self._before, before)
+            after = _carried(np.where(valid, lowest, _UNKNOWN)[::-1], valid[::-1], whole)[::-1]
+            if begins[-1] or (begins.any() and not valid[np.flatnonzero(begins)[-1] :].any()):
+                after = np.where(after == _UNKNOWN, self._first_after(block.end), after)
+            follows = begins & (before != _UNKNOWN)
+            first[follows] = before[follows] + 1
+            precedes = begins & (after != _UNKNOWN)
+            last[precedes] = after[precedes] - 1
+        if valid.any():
+            self._before = highest[valid][-1]
+        self._within = not valid[-1]
+        return first, last
+
+    def _first_after(self, position: int) -> np.int64:
+        """The offset of the first valid entry from a position on, or of the next segment."""
+        since, first = self._after or (END, None)
+        if since > position or (first is not None and first.position < position):
+            first = first_entry(self._log, position, FIRST)
+            self._after = position, first
+        if first is not None:
+            return np.int64(first.first)
+        return _UNKNOWN if self._part.following is None else np.int64(self._part.following)
+
+    def _columns(self, first: Ints, last: Ints) -> dict[str, pa.Array]:
+        """The columns, limited to the query's offsets; NULL if no offset is lost."""
+        first = np.where(first == _UNKNOWN, first, np.maximum(first, self._part.first_offset))
+        if self._part.end_offset < END:
+            last = np.minimum(last, self._part.end_offset - 1)
+        is_range = (first == _UNKNOWN) | (last == _UNKNOWN) | (first <= last)
+        return {
+            "first_lost": primitive(first, is_range & (first != _UNKNOWN)),
+            "last_lost": primitive(last, is_range & (last != _UNKNOWN)),
+        }
+
+
+def _first_offsets(block: Entries) -> Ints:
+    """The first offset of each entry; that of a compressed message of magic 0 or 1 is unknown."""
+    return np.where(block.headers.is_wrapper, _UNKNOWN, block.first)
+
+
+def _carried(values: Ints, valid: npt.NDArray[np.bool_], groups: npt.NDArray[np.integer]) -> Ints:
+    """The last valid value before each item in its group, `_UNKNOWN` if there is none."""
+    places = np.maximum.accumulate(np.where(valid, np.arange(len(values)), -1))
+    places = np.concatenate(([-1], places[:-1]))
+    within = (places >= 0) & (groups[places] == groups)
+    return np.where(within, values[places], _UNKNOWN)

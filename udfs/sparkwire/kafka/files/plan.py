@@ -19,9 +19,11 @@ from sparkwire.kafka.files.entries import Entry, EntryId, RecordsDepth, header_a
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import Segment
 from sparkwire.kafka.files.seek import END, FIRST, PAGE, Seeker, first_entry, split_positions
-from sparkwire.kafka.files.transactions import Aborted, PartitionTransactions, Tracker
-from sparkwire.kafka.files.txn_files import (
+from sparkwire.kafka.files.transactions import (
+    Aborted,
     LoggedBatch,
+    PartitionTransactions,
+    Tracker,
     aborted_in,
     aborted_in_remote,
     batch_of,

@@ -22,16 +22,27 @@ from typing import Final, NamedTuple
 
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, PathParts, listed_at
-from sparkwire.kafka.files.copies import LOG, Copy, in_bucket, is_decided, topic_id_of, topic_of, without_leftovers
 from sparkwire.kafka.files.entries import header_at
 from sparkwire.kafka.files.log import Log
-from sparkwire.kafka.files.naming import Disk, Lineage, Remote, Segment, partition_of
+from sparkwire.kafka.files.naming import (
+    LOG,
+    Copy,
+    Disk,
+    Lineage,
+    Remote,
+    Segment,
+    in_bucket,
+    is_decided,
+    partition_of,
+    topic_id_of,
+    topic_of,
+    without_leftovers,
+)
 from sparkwire.kafka.files.seek import PAGE, Seeker, index_of, small_file
 from sparkwire.kafka.leader_epochs import entries_of
-from sparkwire.kafka.tiered.chunk_index import InvalidManifestError, plain_chunks
 from sparkwire.kafka.tiered.chunks import ChunkLayer, HoleLayer
 from sparkwire.kafka.tiered.encryption_keys import Keys
-from sparkwire.kafka.tiered.manifest import EPOCHS, Manifest, parsed
+from sparkwire.kafka.tiered.manifest import EPOCHS, InvalidManifestError, Manifest, parsed, plain_chunks
 
 _REQUESTS: Final = 16  # number of parallel requests
 _REMEMBERED: Final = 10_000  # number of cached manifests: each batch of a stream needs all of them

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.kafka.tiered.chunk_index import Chunks
 from sparkwire.kafka.tiered.encryption_keys import Keys
-from sparkwire.kafka.tiered.manifest import Encryption
+from sparkwire.kafka.tiered.manifest import Chunks, Encryption
 
 _AT_LEAST, _AT_ONCE = 128 << 10, 16 << 20
 """maximum size of one request for several small chunks [bytes]"""

@@ -8,7 +8,12 @@ A chunk has a fixed number of the segment's bytes (the last chunk has fewer), co
 writes the manifest last. Anyone with write access to the bucket can write a manifest, so the reader checks the bounds of each
 value.
 
-Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`.
+The manifest's chunk index has each chunk's size in the object: two numbers if all sizes are equal (`fixed`), else a
+zstd-compressed table of differences from the smallest size (`variable`). Memory depends on the object's size, not on the index: a
+chunk has at least one byte, so the reader lists no more chunks than bytes.
+
+Source: Aiven-Open/tiered-storage-for-apache-kafka, `manifest.SegmentManifestV1`, `manifest.index`,
+`manifest.index.serde.ChunkSizesBinaryCodec`.
 """
 
 from __future__ import annotations
@@ -19,8 +24,136 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from sparkwire.base.printable import printable
-from sparkwire.kafka.tiered.chunk_index import Chunks, InvalidManifestError, chunks_of, name, number
+
+
+class InvalidManifestError(ValueError):
+    """A manifest is not the one of its segment: it is truncated, of another segment, or contradicts itself."""
+
+
+def number(value: Any, allowed: range) -> int:
+    """An integer; InvalidManifestError for another type, or a value out of bounds."""
+    if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+        raise InvalidManifestError(
+            f"it has {_shown(value)} where a number from {allowed.start} to {allowed.stop - 1} belongs"
+        )
+    return value
+
+
+def name(value: Any) -> str:
+    """A printable text; InvalidManifestError for any other value."""
+    if not isinstance(value, str) or not value.isprintable() or not value:
+        raise InvalidManifestError(f"it has {_shown(value)} where a name belongs")
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return f"{str(value)[:40]!a}" if isinstance(value, str) else f"{value:.6g}" if value is not None else "null"
+    return f"a {type(value).__name__}"
+
+
+Ints = npt.NDArray[np.int64]
+
+ADDED: Final = 12 + 16
+"""size of an IV and a tag, which encryption adds to a chunk [bytes]"""
+_PIECE: Final = 1 << 20  # chunk size for a segment whose object has its unchanged bytes [bytes]
+_LARGEST_TABLE: Final = 10 << 20  # largest decompressed size of the table of sizes [bytes]
+_LARGEST_CHUNK: Final = 256 << 20  # largest decompressed size of a chunk [bytes]
+_LEAST_FRAME: Final = 9  # smallest frame of zstd [bytes]
+_LARGEST_RATIO: Final = 1 << 15  # largest compression ratio of zstd: a block of 128 KiB takes at least four bytes
+_LARGEST_SEGMENT: Final = 2**31 - 1  # Kafka keeps positions in 32 bits [bytes]
+_SIZES_HEADER: Final = 9  # [bytes] number of sizes, the smallest size, and the width of the differences
+
+
+class Chunks(NamedTuple):
+    """The chunks of a segment in its `.log` object."""
+
+    original: int
+    """number of the segment's bytes in each chunk except the last"""
+    size: int
+    """size of the segment, as far as its chunks exist [bytes]"""
+    ends: Ints
+    """end of each chunk in the object [bytes]"""
+    compressed: bool
+    is_whole: bool = True
+    """whether the object has every chunk"""
+
+
+class _Sizes(NamedTuple):
+    """The sizes of the first chunks in the object, and the total size of all chunks [bytes]."""
+
+    listed: Ints
+    total: int
+
+
+def chunks_of(index: Mapping[str, Any], compressed: bool, encrypted: bool, stored: int) -> Chunks:
+    """The chunks of an object of ``stored`` bytes; InvalidManifestError if the index contradicts itself."""
+    original = number(index["originalChunkSize"], range(1, 2**31))
+    size = number(index["originalFileSize"], range(_LARGEST_SEGMENT + 1))
+    if compressed and min(original, size) > _LARGEST_CHUNK:
+        raise InvalidManifestError(f"its chunks become {min(original, size)} bytes, and {_LARGEST_CHUNK} are the most")
+    count = -(-size // original)
+    added = ADDED if encrypted else 0
+    least = added + (_LEAST_FRAME if compressed else 1)
+    most = min(count, stored // least + 1)
+    if index["type"] == "fixed":
+        sizes = _fixed(index, count, most)
+    elif index["type"] == "variable":
+        sizes = _variable(base64.b64decode(index["transformedChunks"], validate=True), count, most)
+    else:
+        raise InvalidManifestError(f"its chunk index is of type {index['type']!r:.20}")
+    contents = np.minimum(original, size - original * np.arange(most, dtype=np.int64))
+    if (sizes.listed < least).any() or (contents > (sizes.listed - added) * _LARGEST_RATIO).any():
+        raise InvalidManifestError("it has chunks of fewer bytes than their content takes")
+    if not compressed:
+        if (sizes.listed != contents + added).any():
+            raise InvalidManifestError("its chunks are not as long as their content")
+        if not encrypted:
+            return plain_chunks(min(size, stored), size <= stored)
+    ends = np.cumsum(sizes.listed)
+    existing = int(np.searchsorted(ends - sizes.listed, stored, "left"))
+    return Chunks(original, min(size, existing * original), ends[:existing], compressed, sizes.total <= stored)
+
+
+def plain_chunks(size: int, is_whole: bool = True) -> Chunks:
+    """The chunks of a segment whose object has its unchanged bytes: pieces of a fixed size."""
+    ends = np.minimum(np.arange(_PIECE, size + _PIECE, _PIECE, dtype=np.int64), size)
+    return Chunks(_PIECE, size, ends, False, is_whole)
+
+
+def _fixed(index: Mapping[str, Any], count: int, most: int) -> _Sizes:
+    full = number(index["transformedChunkSize"], range(2**31))
+    final = number(index["finalTransformedChunkSize"], range(2**31))
+    listed = np.full(most, full, np.int64)
+    if most == count:
+        listed[-1:] = final
+    return _Sizes(listed, full * (count - 1) + final if count else 0)
+
+
+def _variable(compressed: bytes, count: int, most: int) -> _Sizes:
+    """Decode sizes that are stored as differences from the smallest size, except the last."""
+    with pa.CompressedInputStream(pa.BufferReader(compressed), "zstd") as stream:
+        raw = stream.read(_LARGEST_TABLE)
+    if int.from_bytes(raw[:4]) != count:
+        raise InvalidManifestError(f"it has {int.from_bytes(raw[:4])} chunks where its size makes {count}")
+    if count < 2:
+        listed = np.frombuffer(raw, ">i4", count, 4).astype(np.int64)
+        return _Sizes(listed[:most], int(listed.sum()))
+    smallest, width = int.from_bytes(raw[4:8]), raw[8]
+    table = np.frombuffer(raw, np.uint8, (count - 1) * width, _SIZES_HEADER).reshape(count - 1, width)
+    weights = 1 << np.arange(8 * (width - 1), -1, -8, dtype=np.int64)
+    listed = smallest + table[:most].astype(np.int64) @ weights
+    if most < count:
+        return _Sizes(listed, smallest * count + int(listed.sum()))  # more chunks than the object has bytes
+    last = int.from_bytes(raw[_SIZES_HEADER + table.size :][:4])
+    listed = np.append(listed[: count - 1], last)
+    return _Sizes(listed, int(listed.sum()))
+
 
 VERSION: Final = "1"
 OFFSETS, TIMES, PRODUCERS, EPOCHS, TRANSACTIONS = (
@@ -99,8 +232,7 @@ def _manifest(tree: Mapping[str, Any], stored: int) -> Manifest:
     about = tree["remoteLogSegmentMetadata"]
     of_segment = about["remoteLogSegmentId"]
     of_partition = of_segment["topicIdPartition"]
-    given = tree.get("encryption")
-    encryption = None if given is None else _encryption(given)
+    encryption = tree.get("encryption")
     return Manifest(
         topic=name(of_partition["topicPartition"]["topic"]),
         topic_id=name(of_partition["topicId"]),
@@ -112,24 +244,24 @@ def _manifest(tree: Mapping[str, Any], stored: int) -> Manifest:
         epochs=_epochs(about["segmentLeaderEpochs"]),
         chunks=chunks_of(tree["chunkIndex"], bool(tree["compression"]), encryption is not None, stored),
         indexes={part: None if span is None else _span(span) for part, span in tree["segmentIndexes"].items()},
-        encryption=encryption,
+        encryption=None if encryption is None else _encryption(encryption),
     )
 
 
-def _epochs(given: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
-    pairs = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in given.items())
+def _epochs(starts: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    pairs = ((number(int(epoch), range(2**31)), number(first, _OFFSETS)) for epoch, first in starts.items())
     epochs = tuple(sorted(pairs))
     if not epochs:
         raise InvalidManifestError("it has no leader epoch")
     return epochs
 
 
-def _span(given: Mapping[str, Any]) -> Span:
-    return Span(number(given["position"], _OFFSETS), number(given["size"], _OFFSETS))
+def _span(tree: Mapping[str, Any]) -> Span:
+    return Span(number(tree["position"], _OFFSETS), number(tree["size"], _OFFSETS))
 
 
-def _encryption(given: Mapping[str, Any]) -> Encryption:
-    data_key = name(given["dataKey"])
+def _encryption(tree: Mapping[str, Any]) -> Encryption:
+    data_key = name(tree["dataKey"])
     if not _DATA_KEY.fullmatch(data_key):
         raise InvalidManifestError("its data key is no id and base64 with a colon between them")
-    return Encryption(data_key, base64.b64decode(given["aad"], validate=True))
+    return Encryption(data_key, base64.b64decode(tree["aad"], validate=True))
