@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import NamedTuple, TypeVar
 
-from sparkwire.base.grammar import Covered, Part, PresentIf, Repeated, Sized, Struct, Varint
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Covered, Field, Layout, Part, PresentIf, Repeated, Sized, Struct, Varint
 
 _T = TypeVar("_T")
 

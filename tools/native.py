@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkwire.base.wire import Layout, Placed
+from sparkwire.base.grammar import Layout, Placed
 
 
 def native_select(title: str, layout: Layout, column: str, types: Mapping[str, str]) -> str:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire import FUNCTIONS
-from sparkwire.base.grammar import Covered, PresentIf, Repeated, Sized, Struct, Varint, size_of
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Covered, Field, Layout, PresentIf, Repeated, Sized, Struct, Varint, size_of
 from sparkwire.core.explain import Line, Walker
 from sparkwire.databus.layout import EVENT_V1, EVENT_V2, V2_METADATA, V2_PAYLOAD
 from sparkwire.kafka.indexes import TXN_INDEX

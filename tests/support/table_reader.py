@@ -11,8 +11,7 @@ from typing import Any
 
 from crc32c import crc32c
 
-from sparkwire.base.grammar import Part, PresentIf, Repeated, Sized, Struct, Varint
-from sparkwire.base.wire import Field
+from sparkwire.base.grammar import Field, Part, PresentIf, Repeated, Sized, Struct, Varint
 
 Values = dict[str, Any]
 Unpack = Callable[[Values, bytes], bytes]

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.functions import FORMAT
 from sparkwire.base.error_codes import BAD_FIELD, BAD_MAGIC, ERRORS, OK, TOO_LARGE, TRUNCATED
-from sparkwire.base.grammar import PresentIf, Sized, Struct
-from sparkwire.base.wire import Field
+from sparkwire.base.grammar import Field, PresentIf, Sized, Struct
 from sparkwire.core.column import INT32_MAX, from_codes, gather, spans_of
 
 _FUNCTIONS: Final = FORMAT.by_name

@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
-from sparkwire.base.grammar import Struct
-from sparkwire.base.wire import Field
+from sparkwire.base.grammar import Field, Struct
 from sparkwire.changes import foreign
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.explain import Explained, Walker, time_of

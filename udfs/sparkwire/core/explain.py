@@ -18,9 +18,8 @@ from typing import ClassVar, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.grammar import Covered, Crc, Part, PresentIf, Repeated, Sized, Struct, Varint
+from sparkwire.base.grammar import Covered, Crc, Field, Part, PresentIf, Repeated, Sized, Struct, Varint
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.base.wire import Field
 from sparkwire.kernels.checksums.crc import checksum_of, flipped_bit
 from sparkwire.kernels.varint import varint, varlong
 

@@ -26,9 +26,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
+from sparkwire.base.grammar import Layout
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.base.wire import Layout
 from sparkwire.core.arguments import Argument, brief, column, constant, counted, declared, kind, parse, same_length
 from sparkwire.core.coerce import plain_type
 from sparkwire.core.column import masked

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.error_codes import ERRORS, OK, TRUNCATED
-from sparkwire.base.wire import described
+from sparkwire.base.grammar import described
 from sparkwire.core.builders import Column, ColumnTable
 from sparkwire.core.column import build, empty, from_codes, gather, primitive, timestamps
 from sparkwire.databus import layout, parts

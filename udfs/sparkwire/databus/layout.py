@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from sparkwire.base.grammar import Covered, Part, PresentIf, Sized, Struct
-from sparkwire.base.wire import Field, Layout, described
+from sparkwire.base.grammar import Covered, Field, Layout, Part, PresentIf, Sized, Struct, described
 
 V1: Final = Layout(
     "V1",

@@ -21,8 +21,7 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
-from sparkwire.base.grammar import Sized, Struct
-from sparkwire.base.wire import Field
+from sparkwire.base.grammar import Field, Sized, Struct
 from sparkwire.core.column import binary_of
 from sparkwire.core.explain import Explained, Scope, Walker, time_of
 from sparkwire.kafka import layout

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Field, Layout
 from sparkwire.core.builders import Column
 from sparkwire.core.column import Offsets, binary_of, empty, lists, primitive
 from sparkwire.kafka.layout import OFFSET_INDEX, TIME_INDEX

@@ -42,8 +42,7 @@ The CRC of a batch does not cover PartitionLeaderEpoch, so a broker can set the 
 
 from __future__ import annotations
 
-from sparkwire.base.grammar import Covered, Part, PresentIf, Repeated, Sized, Struct, Varint, size_of
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Covered, Field, Layout, Part, PresentIf, Repeated, Sized, Struct, Varint, size_of
 
 _ENTRY = (
     Field("offset", "i64", "offset of the message, of a wrapper's last message, or of a batch's first record"),

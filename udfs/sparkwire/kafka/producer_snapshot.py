@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.error_codes import BAD_LENGTH, BAD_MAGIC, CRC_MISMATCH, ERRORS, OK, TRUNCATED
-from sparkwire.base.wire import Field, Layout
+from sparkwire.base.grammar import Field, Layout
 from sparkwire.core.builders import Column
 from sparkwire.core.column import binary_of, empty, from_codes, lists, primitive
 from sparkwire.kafka.indexes import entry_reader, spread

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from sparkwire.base.wire import Layout
+from sparkwire.base.grammar import Layout
 from sparkwire.kernels.load import address, in_order
 
 _INDEX = ir.IntType(64)

@@ -16,9 +16,8 @@ from sparkwire.base.printable import printable
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder, joined
 from sparkwire.core.sources.job import Staging
-from sparkwire.core.sources.job_file import Once
+from sparkwire.core.sources.job_file import Once, Process
 from sparkwire.core.sources.partition_versions import Change
-from sparkwire.core.sources.process import Process
 from sparkwire.core.sources.storage import File, OpenFile, listed, of_option
 from sparkwire.kafka.files.entries import HEADERS, read_entries
 from sparkwire.kafka.files.kafka_log import NAME
