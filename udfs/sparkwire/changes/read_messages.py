@@ -21,7 +21,7 @@ from sparkwire.core.names import Table
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
-from sparkwire.json.named_items import Item, names_of
+from sparkwire.json.images import Item, names_of
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints

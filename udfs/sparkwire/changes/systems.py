@@ -16,7 +16,7 @@ from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
 from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, FALSE, INTEGER, NULL, OBJECT, STRING
-from sparkwire.json.named_items import Item, as_objects, as_types
+from sparkwire.json.images import Item, as_objects, as_types
 from sparkwire.json.scan import Paths, paths
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values

@@ -28,7 +28,7 @@ from sparkwire.base.text_cache import text_cache
 from sparkwire.changes.columns import DELETE, INSERT, TRUNCATE, UPDATE
 from sparkwire.changes.systems import TEXT, Fields, System
 from sparkwire.json.grammar import ARRAY
-from sparkwire.json.named_items import Item
+from sparkwire.json.images import Item
 from sparkwire.json.postgres_types import of_hex_sql, of_postgres
 from sparkwire.json.types import Type
 
