@@ -13,7 +13,7 @@ import pytest
 from sparkwire import FUNCTIONS
 from sparkwire.avro import arrow_columns, json_readers
 from sparkwire.avro.arrow_columns import decode, plan
-from sparkwire.avro.recursive_json import RecursiveJson
+from sparkwire.avro.json_readers import RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import ERRORS, OK
 from sparkwire.core import column as columns

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparkwire import FUNCTIONS
-from sparkwire.avro import recursive_json
+from sparkwire.avro import json_readers
 from sparkwire.avro.arrow_columns import Decoded, decode, plan
-from sparkwire.avro.recursive_json import MAX_BYTES, RecursiveJson
+from sparkwire.avro.json_readers import MAX_BYTES, RecursiveJson
 from sparkwire.avro.schema import parse
 from sparkwire.base.error_codes import OK
 from sparkwire.core.column import spans_of
@@ -137,7 +137,7 @@ def test_a_datum_of_a_recursive_schema_with_much_json_is_too_large(monkeypatch: 
     """Each level copies the JSON of the levels in it."""
     schema = {"type": "record", "name": "M", "fields": [{"name": "much", "type": {"type": "array", "items": "M"}}]}
     two_levels, three_levels = b"\2\0\0", b"\2\2\0\0\0"
-    monkeypatch.setattr(recursive_json, "MAX_TEXT", len('{"much":[{"much":[]}]}'))
+    monkeypatch.setattr(json_readers, "MAX_TEXT", len('{"much":[{"much":[]}]}'))
     rows = pa.array([two_levels, three_levels, two_levels], pa.binary())
     assert FUNCTIONS["avro_error"].decode(rows, schema=json.dumps(schema)).to_pylist() == [None, "TOO_LARGE", None]
     assert jsons(schema, [two_levels, three_levels]) == [{"much": [{"much": []}]}, None]

@@ -15,8 +15,8 @@ import pytest
 
 from sparkwire import FUNCTIONS
 from sparkwire.avro.arrow_columns import decode, plan
-from sparkwire.avro.java_text import java_text
 from sparkwire.avro.schema import parse
+from sparkwire.avro.schemas import java_text
 from sparkwire.avro.to_avro import encode
 from sparkwire.core.column import spans_of
 from tests.support import DATA as DATA_FOLDER

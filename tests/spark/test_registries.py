@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sparkwire import avro
 from sparkwire.avro import Registry
-from tests.avro.test_registry_http import CITY, ORDER_1, ORDER_2, PARIS, with_orders, written
-from tests.avro.test_registry_topic import key, value
+from tests.avro.test_http_registry import CITY, ORDER_1, ORDER_2, PARIS, with_orders, written
+from tests.avro.test_registry import key, value
 from tests.avro.test_rows import decoded, schemas
 from tests.avro.test_wire_formats import SCHEMA as SINGLE_OBJECT
 from tests.avro.test_wire_formats import golden

@@ -52,7 +52,7 @@ STEP: Final = 6  # words of an instruction
 ) = range(35)
 LAST_VARINT: Final = SKIP_BYTES
 
-# ---- Machine that writes Avro (`writer_machine`). `slot` is the number of a buffer of the columns.
+# ---- Machine that writes Avro (`to_avro`). `slot` is the number of a buffer of the columns.
 (
     W_LONG,  # slot of 64-bit words, lowest, highest, divisor
     W_WORD,  # slot, size [bytes]: a FLOAT, DOUBLE or BOOLEAN as it is

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparkwire.avro.java_text import java_text
 from sparkwire.avro.registered import needing_the_extra
-from sparkwire.avro.schema import Schema, parse
+from sparkwire.avro.schema import NAMED, PRIMITIVES, Schema, full_name, loaded, parse
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
 from sparkwire.errors import SchemaError
@@ -32,7 +31,7 @@ _MD5_SIZE: Final = 16  # [bytes]
 _OVERLAID: Final = bytes(_MD5_SIZE - 2)
 """REPL_DBUS stores a version in the first two bytes of the fingerprint field"""
 
-Given = str | Path | Iterable[Any] | Mapping[Any, Any]
+SchemaCollection = str | Path | Iterable[Any] | Mapping[Any, Any]
 
 
 class Schemas(NamedTuple):
@@ -74,7 +73,7 @@ class Schemas(NamedTuple):
         return [parse(text) for text in self.texts]
 
 
-def schemas_of(schemas: Given) -> Schemas:
+def schemas_of(schemas: SchemaCollection) -> Schemas:
     """Read schemas from a folder of ``.avsc`` files, a list of schemas, or a mapping from ids to schemas.
 
     In a folder, a file ``<id>.avsc`` or ``<name>.<version>.avsc`` gives its schema a number. The number is a key if it is
@@ -109,7 +108,7 @@ def ids_of(schemas: Iterable[Any]) -> dict[Hashable, int]:
     return keys
 
 
-class _Given(NamedTuple):
+class _Passed(NamedTuple):
     """A schema as the caller passed it."""
 
     where: str
@@ -118,11 +117,11 @@ class _Given(NamedTuple):
     version: int | None = None
 
 
-def _listed(schemas: Iterable[Any]) -> list[_Given]:
-    return [_Given(f"schema {k}", schema) for k, schema in enumerate(schemas)]
+def _listed(schemas: Iterable[Any]) -> list[_Passed]:
+    return [_Passed(f"schema {k}", schema) for k, schema in enumerate(schemas)]
 
 
-def _files(folder: Path) -> list[_Given]:
+def _files(folder: Path) -> list[_Passed]:
     """The schemas of the files, in the order of their versions."""
     if not folder.is_dir():
         is_ = "a file" if folder.exists() else "not there"
@@ -134,7 +133,7 @@ def _files(folder: Path) -> list[_Given]:
     named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc") if path.is_file()]
     files = [(path.name, int(match[1]) if match else None, path) for path, match in named]
     files.sort(key=lambda file: (file[1] is not None, file[1] or 0, file[0]))
-    return [_Given(str(path), _text(path), version) for _, version, path in files]
+    return [_Passed(str(path), _text(path), version) for _, version, path in files]
 
 
 def _text(path: Path) -> str:
@@ -144,12 +143,12 @@ def _text(path: Path) -> str:
         raise SchemaError(f"{path}: an Avro schema is UTF-8, and this is not: {e}") from None
 
 
-def _by_digest(schemas: Sequence[_Given]) -> Schemas:
+def _by_digest(schemas: Sequence[_Passed]) -> Schemas:
     texts: list[str] = []
     keys: dict[Hashable, int] = {}
     versions: dict[int, list[int]] = {}
     for k, (where, schema, version) in enumerate(schemas):
-        texts.append(_java(schema, where))
+        texts.append(_checked_text(schema, where))
         for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
             keys |= dict.fromkeys(_digests(text), k)
         if version is not None:
@@ -159,7 +158,7 @@ def _by_digest(schemas: Sequence[_Given]) -> Schemas:
 
 def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
     """The texts of schemas as Avro's Java writes them. Each comes with its name for error messages."""
-    return tuple(_java(schema, where) for where, schema in named)
+    return tuple(_checked_text(schema, where) for where, schema in named)
 
 
 def with_digests(schemas: Schemas) -> Schemas:
@@ -186,9 +185,93 @@ def with_fingerprints(schemas: Schemas) -> Schemas:
     return schemas._replace(keys={**schemas.keys, **prints})
 
 
-def _java(schema: Any, where: str) -> str:
+def _checked_text(schema: Any, where: str) -> str:
+    """The text of a schema as Avro's Java writes it."""
     try:
         parse(schema)
     except SchemaError as e:
         raise SchemaError(f"{where}: {e}") from None
     return java_text(schema)
+
+
+# -- the text of a schema as Avro's Java writes it
+
+
+def java_text(schema: Any) -> str:
+    """The result of Java's ``Schema.parse(schema).toString()``, of which Databus computes the MD5.
+
+    The text has no blanks, and its members are in Java's order. A namespace appears where it changes. Docs, defaults and
+    properties stay.
+    """
+    return json.dumps(_java(loaded(schema), "", set()), separators=(",", ":"), ensure_ascii=False)
+
+
+_RESERVED: Final = {
+    "record": ("type", "name", "namespace", "doc", "fields", "aliases"),
+    "enum": ("type", "name", "namespace", "doc", "symbols", "default", "aliases"),
+    "fixed": ("type", "name", "namespace", "doc", "size", "aliases"),
+    "array": ("type", "items"),
+    "map": ("type", "values"),
+}
+
+
+def _java(json_type: Any, namespace: str, seen: set[str]) -> Any:
+    if isinstance(json_type, list):
+        return [_java(branch, namespace, seen) for branch in json_type]
+    if isinstance(json_type, str):
+        return _java_name(json_type, namespace, seen)
+    kind = json_type["type"]
+    if not isinstance(kind, str):
+        return _java(kind, namespace, seen)
+    if kind in NAMED:
+        return _java_named(json_type, namespace, seen)
+    properties = {name: value for name, value in json_type.items() if name not in _RESERVED.get(kind, ("type",))}
+    if kind in ("array", "map"):
+        part = "items" if kind == "array" else "values"
+        return {"type": kind, part: _java(json_type[part], namespace, seen)} | properties
+    return {"type": kind} | properties if properties else _java_name(kind, namespace, seen)
+
+
+def _java_name(name: str, namespace: str, seen: set[str]) -> str:
+    full = name if name in PRIMITIVES else full_name(name, namespace)
+    inside = full in seen and full.rpartition(".")[0] == namespace
+    return full.rpartition(".")[2] if inside else full
+
+
+def _java_named(declared: Mapping[str, Any], namespace: str, seen: set[str]) -> dict[str, Any]:
+    kind = declared["type"]
+    full = full_name(declared["name"], declared.get("namespace", namespace) or "")
+    inner, _, name = full.rpartition(".")
+    seen.add(full)
+    text: dict[str, Any] = {"type": kind, "name": name}
+    if inner != namespace:
+        text["namespace"] = inner
+    if "doc" in declared:
+        text["doc"] = declared["doc"]
+    if kind == "record":
+        text["fields"] = [_java_field(item, inner, seen) for item in declared["fields"]]
+    for part in ("symbols", "size", "default"):
+        if part in declared and part in _RESERVED[kind]:
+            text[part] = declared[part]
+    text |= {key: value for key, value in declared.items() if key not in _RESERVED[kind]}
+    if declared.get("aliases"):
+        text["aliases"] = [_java_alias(alias, inner) for alias in declared["aliases"]]
+    return text
+
+
+def _java_alias(alias: str, namespace: str) -> str:
+    outer, _, name = alias.rpartition(".")
+    return name if outer == namespace else alias
+
+
+def _java_field(item: Mapping[str, Any], namespace: str, seen: set[str]) -> dict[str, Any]:
+    text: dict[str, Any] = {"name": item["name"], "type": _java(item["type"], namespace, seen)}
+    for part in ("doc", "default"):
+        if part in item:
+            text[part] = item[part]
+    if item.get("order", "ascending") != "ascending":
+        text["order"] = item["order"]
+    if item.get("aliases"):
+        text["aliases"] = item["aliases"]
+    reserved = ("name", "type", "doc", "default", "order", "aliases")
+    return text | {key: value for key, value in item.items() if key not in reserved}

@@ -26,8 +26,7 @@ from confluent_kafka.schema_registry import (
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from sparkwire.avro import Registry, payloads, typed_rows
-from sparkwire.avro.registries import http as registry_http
+from sparkwire.avro import Registry, http_registry, payloads, typed_rows
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.errors import RegistryError
 from tests.avro.test_wire_formats import HEADERS
@@ -53,7 +52,7 @@ PARIS = {"id": 7, "to": {"city": {"name": "Paris"}, "twin": {"name": "Rome"}}}
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryServer]:
-    monkeypatch.setattr(registry_http, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(http_registry, "_FIRST_WAIT", 0.001)
     with serving() as registry:
         yield registry
 
@@ -153,7 +152,7 @@ def test_an_unknown_id_is_requested_again_after_a_while(
     assert server.requests == ["GET /schemas/ids/9"]
     server.register("late", CITY, id=9)
     assert registry.registered([9]) == {}
-    monkeypatch.setattr(registry_http, "_UNKNOWN_FOR", -1)
+    monkeypatch.setattr(http_registry, "_UNKNOWN_FOR", -1)
     assert list(registry.registered([9])) == [9]
 
 
@@ -324,7 +323,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(registry_http, "time", clock)
+    monkeypatch.setattr(http_registry, "time", clock)
     return clock
 
 

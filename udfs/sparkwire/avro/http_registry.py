@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
+from sparkwire.avro.http_responses import BoundedClient, NoResponse
 from sparkwire.avro.payloads import GLOBAL_ID
 from sparkwire.avro.registered import (
     AVRO,
@@ -27,7 +28,6 @@ from sparkwire.avro.registered import (
     needing_the_extra,
     with_references,
 )
-from sparkwire.avro.registries.responses import BoundedClient, NoResponse
 from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from sparkwire.avro import Registry
-from sparkwire.avro.registries.topic import TopicSchemas
+from sparkwire.avro.registry import TopicSchemas
 from sparkwire.avro.schema import parse
 from sparkwire.errors import RegistryError
-from tests.avro.test_registry_http import CITY, ORDER_1, PLACE, reference
+from tests.avro.test_http_registry import CITY, ORDER_1, PLACE, reference
 
 Record = tuple[int, bytes | None, bytes | None]
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkwire.avro.registries import responses
+from sparkwire.avro import http_responses
 from sparkwire.avro.registry import Registry
 from sparkwire.errors import RegistryError
 
@@ -103,13 +103,13 @@ def threads() -> list[Thread]:
 def test_a_wait_of_the_request_that_ends_at_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is the timeout, although the request has ended with an error of its own."""
     times = iter([0.0, 60.0])
-    monkeypatch.setattr(responses, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr(http_responses, "time", SimpleNamespace(monotonic=lambda: next(times)))
 
     def request(_: object) -> None:
         raise client._library.ReadTimeout("timed out")
 
-    client = responses.BoundedClient(confluent.SchemaRegistryClient({"url": "http://127.0.0.1"}))
-    with pytest.raises(responses.NoResponse, match="no complete response within 60 s"):
+    client = http_responses.BoundedClient(confluent.SchemaRegistryClient({"url": "http://127.0.0.1"}))
+    with pytest.raises(http_responses.NoResponse, match="no complete response within 60 s"):
         client.within(60, request)
 
 
