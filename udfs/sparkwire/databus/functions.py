@@ -12,10 +12,9 @@ from sparkwire.core.function import Format, Function
 from sparkwire.databus import explain, layout, stream
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.from_json import from_json
-from sparkwire.databus.input_fields import input_type
 from sparkwire.databus.partition import key_partition
 from sparkwire.databus.scan import Events
-from sparkwire.databus.to_event import to_event
+from sparkwire.databus.to_event import input_type, to_event
 from sparkwire.databus.to_json import to_json
 
 _EVENT: Final = bytes.fromhex(

@@ -33,9 +33,18 @@ from sparkwire.core.sources.table import (
 )
 from sparkwire.databus.client.checkpoint import Checkpoint
 from sparkwire.databus.event_fields import FIELDS
-from sparkwire.databus.files.event_rows import EventsQuery, FilePart, Start, event_rows
+from sparkwire.databus.files.event_rows import (
+    UNENDED,
+    EventsQuery,
+    FilePart,
+    OpenWindow,
+    Start,
+    WindowEnd,
+    Windows,
+    event_rows,
+    windows_of,
+)
 from sparkwire.databus.files.events import END, EventFile, EventRows
-from sparkwire.databus.files.windows import UNENDED, OpenWindow, WindowEnd, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
 

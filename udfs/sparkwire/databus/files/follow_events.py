@@ -18,9 +18,17 @@ import numpy as np
 from sparkwire.core.sources.follow import Follower, Lost, integer, may_grow, report_loss, text
 from sparkwire.core.sources.storage import GZIP, File, OpenFile
 from sparkwire.databus.files.databus_table import UnreadFile, stream_parts, streams
-from sparkwire.databus.files.event_rows import EventGuard, EventsQuery, FilePart, tail_of
+from sparkwire.databus.files.event_rows import (
+    NO_SCN,
+    EventGuard,
+    EventsQuery,
+    FilePart,
+    OpenWindow,
+    Windows,
+    tail_of,
+    windows_of,
+)
 from sparkwire.databus.files.events import EventFile, EventRows
-from sparkwire.databus.files.windows import NO_SCN, OpenWindow, Windows, windows_of
 from sparkwire.databus.layout import NO_VARIANT
 from sparkwire.databus.stream import stream_variant
 
