@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sparkwire.core.sources import ended_jobs, process
 from sparkwire.core.sources import job as jobs
+from sparkwire.core.sources import job_file
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import Staging
 from sparkwire.core.sources.job_file import SIDE
@@ -31,7 +31,7 @@ def job(
     parts: Mapping[str, Files],
     overwrite: bool = False,
     once: tuple[str, int] | None = None,
-    owner: process.Process | None = None,
+    owner: job_file.Process | None = None,
 ) -> None:
     """Write files to partitions and commit them, like a sink."""
     folder = Folder(str(top))
@@ -72,7 +72,7 @@ def seen(top: Path, part: str) -> Files:
     return {file.name: file.read_bytes() for file in paths if file.is_file() and not file.name.startswith(".")}
 
 
-DEAD = process.this_process()._replace(born="before")
+DEAD = job_file.this_process()._replace(born="before")
 """a process that has ended, with the pid of this process"""
 OLD: Mapping[str, Files] = {"a": {"1": b"old a", "2": b"old"}, "b": {"1": b"old b"}}
 OVERWRITE: Mapping[str, Files] = {"a": {"1": b"new a"}, "b": {"1": b"new b", "3": b"new"}, "c": {"1": b"new c"}}
@@ -251,7 +251,7 @@ def test_a_job_that_could_not_delete_its_files_holds_no_lock(
     """The file system becomes read-only during the job, and is writable again later. Its process, the JVM, runs on."""
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-    top, jvm = tmp_path / "top", process.this_process()
+    top, jvm = tmp_path / "top", job_file.this_process()
     place(top, OLD)
 
     def fail() -> None:
@@ -274,13 +274,13 @@ def test_a_job_that_could_not_delete_its_files_holds_no_lock(
 
 def test_a_note_of_another_user_ends_no_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ended_jobs.note_end("job")
-    monkeypatch.setattr(ended_jobs, "_IN_THIS_PROCESS", set())
-    assert ended_jobs.has_ended("job")
+    job_file.note_end("job")
+    monkeypatch.setattr(job_file, "_IN_THIS_PROCESS", set())
+    assert job_file.has_ended("job")
     [directory] = tmp_path.iterdir()
     directory.chmod(0o777)
-    assert not ended_jobs.has_ended("job")
-    ended_jobs.forget("job")
+    assert not job_file.has_ended("job")
+    job_file.forget("job")
     assert not list(directory.iterdir())
 
 
@@ -289,13 +289,13 @@ def test_a_note_follows_no_link(
 ) -> None:
     """In a temporary directory, another user may put a link where the notes go."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ended_jobs.note_end("job")
+    job_file.note_end("job")
     [directory] = tmp_path.iterdir()
     victim = tmp_path / "victim"
     directory.rename(victim)
     directory.symlink_to(victim)
-    ended_jobs.forget("job")
-    ended_jobs.note_end("other")
+    job_file.forget("job")
+    job_file.note_end("other")
     assert [file.name for file in victim.iterdir()] == ["job"]
     assert f"the end of job other is known to process {os.getpid()} only" in caplog.text
 
@@ -303,7 +303,7 @@ def test_a_note_follows_no_link(
 def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
     """This machine cannot check whether its process has ended."""
     folder = Folder(str(tmp_path))
-    elsewhere = process.this_process()._replace(host="elsewhere", pid=1)
+    elsewhere = job_file.this_process()._replace(host="elsewhere", pid=1)
     jobs.begin(folder, "one", "", False, elsewhere)
     jobs.lock(folder, "one", "a")
     with pytest.raises(ValueError, match=r"job one \(since .*, process 1 on elsewhere\) writes to .*/a: "):
@@ -316,13 +316,13 @@ def test_a_lock_of_another_machine_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_process_that_has_ended() -> None:
-    here = process.this_process()
-    assert not process.is_dead(here)
-    assert process.is_dead(here._replace(born="1"))  # its pid was reused
-    assert process.is_dead(here._replace(pid=2**22 + 1))
-    assert not process.is_dead(here._replace(pid=None))
-    assert not process.is_dead(here._replace(machine="another"))
-    assert process.process_above("no such program").pid is None
+    here = job_file.this_process()
+    assert not job_file.is_dead(here)
+    assert job_file.is_dead(here._replace(born="1"))  # its pid was reused
+    assert job_file.is_dead(here._replace(pid=2**22 + 1))
+    assert not job_file.is_dead(here._replace(pid=None))
+    assert not job_file.is_dead(here._replace(machine="another"))
+    assert job_file.process_above("no such program").pid is None
 
 
 def test_a_partition_that_has_changed_since(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def write_job_file(top: Path, **changed: Any) -> None:
     (top / SIDE / "evil" / "0-0.log").write_text("staged")
     said = {
         "job": "evil", "since": "now", "data": "", "seen": None, "once": None,
-        "owner": process.this_process()._replace(born="gone")._asdict(),
+        "owner": job_file.this_process()._replace(born="gone")._asdict(),
         "plan": {"swaps": {}, "moves": {}, "dropped": []},
     } | changed  # fmt: skip
     (top / SIDE / "evil" / "job.json").write_text(json.dumps(said))

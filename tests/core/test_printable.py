@@ -18,8 +18,7 @@ from sparkwire.__main__ import main
 from sparkwire.base.printable import printable, printable_json
 from sparkwire.catalogue.diagnosis import examine, report
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job_file import JobState, save
-from sparkwire.core.sources.process import this_process
+from sparkwire.core.sources.job_file import JobState, save, this_process
 from tests.support.log_files import entry, segment
 
 CONTROLS = "".join(map(chr, [*range(1, 0x20), *range(0x7F, 0xA0)]))

@@ -13,7 +13,7 @@ import pytest
 
 import sparkwire
 from sparkwire.core.sources.follow import Follower
-from sparkwire.core.sources.process import Process, this_process
+from sparkwire.core.sources.job_file import Process, this_process
 from sparkwire.databus.files import databus_table
 from sparkwire.databus.files.follow_events import EventFollower
 from sparkwire.kafka.files import kafka_log

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from contextlib import suppress
 
+from sparkwire.core.sources.job_file import Process, this_process
 from sparkwire.core.sources.partition_versions import Unfinished
-from sparkwire.core.sources.process import Process, this_process
 from tests.support.faults import Fault, Gone, faulty
 from tests.support.writer_chaos import Job, WriterChaos
 

@@ -20,8 +20,7 @@ import pytest
 
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job_file import SIDE, jobs_in, state_of
-from sparkwire.core.sources.process import Process, this_process
+from sparkwire.core.sources.job_file import SIDE, Process, jobs_in, state_of, this_process
 from sparkwire.databus.files import databus_table, write_events
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_log

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from sparkwire.core.sources.job_file import Once
+from sparkwire.core.sources.job_file import Once, Process
 from sparkwire.core.sources.options import Comparison
-from sparkwire.core.sources.process import Process
 
 Staged = Sequence[Any]
 """complete files that do not have their final names yet"""

@@ -29,7 +29,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.ended_jobs import forget, has_ended, is_done, note_end
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import (
     JOB,
@@ -38,15 +37,22 @@ from sparkwire.core.sources.job_file import (
     WHOLE,
     JobState,
     Once,
+    Process,
+    forget,
+    has_ended,
     id_of,
+    is_dead,
+    is_done,
+    is_here,
     jobs_in,
+    note_end,
     opened,
     save,
     state_of,
+    this_process,
 )
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.partition_versions import Change, Unfinished, carry_out, data_files, finish, mark, prepared
-from sparkwire.core.sources.process import Process, is_dead, is_here, this_process
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 JOB_ID: Final = Option(

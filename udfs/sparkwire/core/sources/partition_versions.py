@@ -7,9 +7,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sparkwire.base.printable import printable
-from sparkwire.core.sources.ended_jobs import is_done, record_done, recorded, restore_record
 from sparkwire.core.sources.folder import Folder
-from sparkwire.core.sources.job_file import JOB, LOCKS, SIDE, WHOLE, JobState, Plan, save
+from sparkwire.core.sources.job_file import (
+    JOB,
+    LOCKS,
+    SIDE,
+    WHOLE,
+    JobState,
+    Plan,
+    is_done,
+    record_done,
+    recorded,
+    restore_record,
+    save,
+)
 from sparkwire.errors import UnfinishedWriteError, WriteConflictError
 
 

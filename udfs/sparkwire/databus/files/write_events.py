@@ -26,10 +26,9 @@ from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import options
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import JOB_ID, Staging
-from sparkwire.core.sources.job_file import Once
+from sparkwire.core.sources.job_file import Once, Process
 from sparkwire.core.sources.options import Option
 from sparkwire.core.sources.partition_versions import Change
-from sparkwire.core.sources.process import Process
 from sparkwire.databus import layout
 from sparkwire.databus.event_fields import FIELDS
 from sparkwire.databus.files import databus_table

@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from sparkwire.core.sources.format import Sink, Staged
-from sparkwire.core.sources.process import process_above
+from sparkwire.core.sources.job_file import process_above
 
 
 @dataclass
