@@ -3,4 +3,4 @@
 from sparkwire.spark.functions.discovery import OFFERED
 
 if OFFERED:
-    from sparkwire.spark.files.sources import Databus as DefaultSource  # noqa: F401  # Spark requests this name
+    from sparkwire.spark.sources import Databus as DefaultSource  # noqa: F401  # Spark requests this name

@@ -11,7 +11,7 @@ import pytest
 from sparkwire.avro.schema import parse
 from sparkwire.avro.targets import Slots, target_of
 from sparkwire.errors import SchemaError
-from sparkwire.spark.arrow_types import from_arrow_type
+from sparkwire.spark.frames import from_arrow_type
 from tests.support import DATA as DATA_FOLDER
 
 FILE = DATA_FOLDER / "avro" / "spark_types.json.xz"

@@ -59,9 +59,9 @@ def of_union() -> Payloads:
 def test_a_union_of_records_has_a_table_for_each() -> None:
     readers = typed_rows.by_name(schemas_of({1: ["null", ORDER, NOTE], 2: ORDER}))
     assert list(readers) == ["shop.Order", "shop.Note"]
-    own = {name: reader.own(of_union()) for name, reader in readers.items()}
-    assert [sum(rows) for rows in zip(*(rows.tolist() for rows in own.values()), strict=True)] == [1] * 6
-    parts = {name: Payloads(*(part.filter(pa.array(rows)) for part in of_union())) for name, rows in own.items()}
+    selected = {name: reader.selected(of_union()) for name, reader in readers.items()}
+    assert [sum(rows) for rows in zip(*(rows.tolist() for rows in selected.values()), strict=True)] == [1] * 6
+    parts = {name: Payloads(*(part.filter(pa.array(rows)) for part in of_union())) for name, rows in selected.items()}
     assert rows_of(readers["shop.Order"], parts["shop.Order"]) == (
         [[7, None, None, 7, None]],
         [None, None, "BAD_FIELD", None, None],
@@ -82,8 +82,8 @@ def test_a_large_union_of_records() -> None:
     records = [NOTE | {"name": f"n.R{k}"} for k in range(100)]
     readers = typed_rows.by_name(schemas_of({1: records}))
     data = payloads.of_column(pa.array([bytes([0xC6, 1]) + HELLO, b"\x02" + HELLO, b"\x80", b""]), pa.array([1] * 4))
-    own = {name: reader.own(data).tolist() for name, reader in readers.items() if reader.own(data).any()}
-    assert own == {"n.R0": [0, 0, 1, 1], "n.R1": [0, 1, 0, 0], "n.R99": [1, 0, 0, 0]}
+    selected = {name: reader.selected(data).tolist() for name, reader in readers.items() if reader.selected(data).any()}
+    assert selected == {"n.R0": [0, 0, 1, 1], "n.R1": [0, 1, 0, 0], "n.R99": [1, 0, 0, 0]}
 
 
 def test_names_that_differ_in_case_between_versions() -> None:

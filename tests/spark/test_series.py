@@ -190,8 +190,8 @@ def test_without_pyspark() -> None:
 def test_a_batch_is_kept_no_longer_than_its_series() -> None:
     values = pd.Series([SAMPLES["event"]] * 3)
     assert ask("dbus_sequence", values).tolist() == ask("dbus_sequence", values).tolist()
-    kept = series._LATEST._kept
+    kept = series._LATEST._converted
     assert kept is not None
     assert kept[0]() is values
     del values
-    assert series._LATEST._kept is None
+    assert series._LATEST._converted is None

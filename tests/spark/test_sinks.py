@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.kafka.write import write_log
-from sparkwire.spark.files.sinks import stream_writer
+from sparkwire.spark.sources import stream_writer
 
 COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
 

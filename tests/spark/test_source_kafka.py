@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import sparkwire
 from sparkwire.kafka.files import kafka_log
-from sparkwire.spark.files import sources
+from sparkwire.spark import sources
 from sparkwire.spark.functions import udf
 from sparkwire.spark.functions.worker import freeze_gc
 from tests.support import kafka_cases as golden

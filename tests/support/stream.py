@@ -9,8 +9,7 @@ from typing import Any
 
 from sparkwire.databus.files import databus_table, follow_events
 from sparkwire.kafka.files import follow_log, kafka_log
-from sparkwire.spark.files.sources import Task
-from sparkwire.spark.files.stream_sources import LimitedFileStreamReader
+from sparkwire.spark.sources import LimitedFileStreamReader
 from tests.support.arrow import plain_rows
 
 Row = dict[str, Any]
@@ -65,7 +64,7 @@ class Stream:
         It calls ``between`` before it plans each batch but the first.
         """
         self.restart()
-        reader: Any = LimitedFileStreamReader(self.follower, max_bytes, Task, lambda task: iter(()))
+        reader: Any = LimitedFileStreamReader(self.follower, max_bytes, lambda task: iter(()))
         reader.prepareForTriggerAvailableNow()
         rows: list[Row] = []
         limit = reader.getDefaultReadLimit()

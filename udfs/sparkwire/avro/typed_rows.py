@@ -73,16 +73,16 @@ class RowsReader(NamedTuple):
     def _plan(self) -> ColumnPlan:
         return _planned(self.schemas.texts, *self[1:])
 
-    def own(self, payloads: Payloads) -> Bools:
+    def selected(self, payloads: Payloads) -> Bools:
         """The payloads of the reader's schemas, and of unions only those with its record.
 
         The first record of a union also has the payloads without a record: null, and those that cannot be read.
         """
         chosen = self.schemas.chosen(payloads.ids)
-        own: Bools = chosen >= 0
+        selected: Bools = chosen >= 0
         unions = {k: schema for k, schema in enumerate(self.schemas.parsed()) if _records_of(schema)}
         if not unions:
-            return own
+            return selected
         spans = spans_of(_in_binary(payloads, chosen, self.schemas).values)
         branches = _branches_of(spans)
         for k, union in unions.items():
@@ -90,8 +90,8 @@ class RowsReader(NamedTuple):
             places = [names.index(record.name) for record in _records_of(union)]
             mine = names.index(self.type_name)
             is_mine = branches == mine if mine != places[0] else ~np.isin(branches, places[1:])
-            own &= (chosen != k) | is_mine
-        return own
+            selected &= (chosen != k) | is_mine
+        return selected
 
     def rows(self, payloads: Payloads) -> tuple[list[pa.Array], pa.Array]:
         """The columns, NULL in rows that cannot be read; and STRING, the error of each row."""

@@ -15,7 +15,9 @@ class Connectors(NamedTuple):
     @property
     def available(self) -> dict[str, str]:
         """The coordinates by the name of the table format."""
-        return {name: one for name, one in (("Delta", self.delta), ("Iceberg", self.iceberg)) if one}
+        return {
+            name: coordinates for name, coordinates in (("Delta", self.delta), ("Iceberg", self.iceberg)) if coordinates
+        }
 
 
 _ICEBERG: Final = "org.apache.iceberg:iceberg-spark-runtime-"

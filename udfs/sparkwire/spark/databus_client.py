@@ -25,7 +25,7 @@ from sparkwire.databus.client.run import (
     sources_of,
 )
 from sparkwire.databus.client.state import THRESHOLD, Settings
-from sparkwire.spark.arrow_types import from_arrow_schema
+from sparkwire.spark.frames import from_arrow_schema
 from sparkwire.spark.functions.udf import best_interface, udf
 
 Batches = Iterator[pa.RecordBatch]
@@ -195,9 +195,9 @@ def _function(name: str) -> Callable[..., Column]:
 def _partitioned(events: DataFrame, n: int) -> DataFrame:
     """Assign data events to the partition of their key, and all other events to every partition."""
     key, every = _function("dbus_key_partition")("event", F.lit(n)), F.sequence(F.lit(0), F.lit(n - 1))
-    own = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(F.coalesce(key, F.lit(0))))
-    kept = [name for name in events.columns if name != "partition"]
-    return events.select(*kept, F.explode(own).alias("partition"))
+    partitions = F.when(_function("dbus_src_id")("event") < 0, every).otherwise(F.array(F.coalesce(key, F.lit(0))))
+    names = [name for name in events.columns if name != "partition"]
+    return events.select(*names, F.explode(partitions).alias("partition"))
 
 
 def _presented(events: DataFrame, by: list[str], ids: Sequence[int]) -> tuple[DataFrame, list[str]]:

@@ -52,5 +52,5 @@ def _executors(spark: SparkSession) -> list[ProcessFacts]:
 
     rows = spark.range(0, _TASKS, 1, _TASKS).mapInArrow(examine_executor, "facts STRING").collect()
     executors = [facts_from(json.loads(row["facts"])) for row in rows]
-    slowest_first = sorted(executors, key=lambda one: -sum(one.trips.values()))
-    return list({one.host: one for one in reversed(slowest_first)}.values())
+    slowest_first = sorted(executors, key=lambda facts: -sum(facts.trips.values()))
+    return list({facts.host: facts for facts in reversed(slowest_first)}.values())

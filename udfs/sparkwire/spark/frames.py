@@ -1,16 +1,23 @@
-"""Check, select and rename the columns of a DataFrame, and store its rows."""
+"""Types, names and columns of DataFrames: check, select and rename them, and store rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
 
 import pyspark.sql.functions as F
 from pyspark.errors import PySparkNotImplementedError
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas import types
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from sparkwire.base.printable import printable
 from sparkwire.core.names import distinct_names
+
+# A timestamp without a zone is TIMESTAMP_NTZ, which Spark before 4.2 does not do by default.
+from_arrow_type: Final = partial(types.from_arrow_type, prefer_timestamp_ntz=True)
+from_arrow_schema: Final = partial(types.from_arrow_schema, prefer_timestamp_ntz=True)
 
 
 def check_binary(df: DataFrame, column: str) -> None:
@@ -18,18 +25,6 @@ def check_binary(df: DataFrame, column: str) -> None:
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType):
         raise TypeError(printable(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}"))
-
-
-def check_names(kept: StructType, own: StructType) -> None:
-    """Raise ValueError if a column has the name of a column that ``rows`` adds."""
-    taken = {name.lower() for name in own.names}
-    for name in kept.names:
-        if name.lower() in taken:
-            raise ValueError(
-                printable(
-                    f"rows would return two columns named {name}: one of its input, and one that it adds. Rename or drop yours"
-                )
-            )
 
 
 def is_name_in(column: str, names: Iterable[str]) -> bool:
@@ -40,8 +35,8 @@ def is_name_in(column: str, names: Iterable[str]) -> bool:
 def others(df: DataFrame, column: str) -> tuple[StructType, list[Column]]:
     """All columns of ``df`` except one, and expressions that select them for ``mapInArrow``, which fails on names with dots."""
     read = column.strip("`").lower()
-    kept = StructType([field for field in df.schema if field.name.lower() != read])
-    return kept, [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(kept.names)]
+    schema = StructType([field for field in df.schema if field.name.lower() != read])
+    return schema, [F.col(quoted(name)).alias(f"other_{k}") for k, name in enumerate(schema.names)]
 
 
 def renamed(schema: StructType, names: Sequence[str]) -> StructType:

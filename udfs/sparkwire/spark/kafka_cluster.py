@@ -336,7 +336,9 @@ class Cluster:
 def _commented(name: str, table: DataFrame) -> DataFrame:
     """The columns of a table, with their comments."""
     columns = TABLES[name].columns
-    return table.select(*(F.col(one.name).alias(one.name, metadata={"comment": one.doc}) for one in columns))
+    return table.select(
+        *(F.col(column.name).alias(column.name, metadata={"comment": column.doc}) for column in columns)
+    )
 
 
 def _checked_at(at: int | datetime | None) -> int | datetime | None:

@@ -107,7 +107,7 @@ def _create_views(spark: SparkSession) -> None:
 
 def _register_sources(spark: SparkSession) -> None:
     if find_spec("pyspark.sql.datasource"):  # exists from Spark 4.0 on
-        from sparkwire.spark.files import sources
+        from sparkwire.spark import sources
 
         sources.register(spark)
 

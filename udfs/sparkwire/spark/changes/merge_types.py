@@ -36,10 +36,9 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.fold import MEMORY, TOPIC
 from sparkwire.json import types
-from sparkwire.spark.arrow_types import from_arrow_type
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_stored import memory_type
-from sparkwire.spark.frames import quoted
+from sparkwire.spark.frames import from_arrow_type, quoted
 
 _FLOATS: Final = (FloatType, DoubleType)
 _WIDENED: Final = (ByteType, ShortType, IntegerType, LongType, *_FLOATS, DecimalType, DateType, TimestampNTZType)

@@ -23,9 +23,8 @@ from sparkwire.changes.columns import (
     TOPIC,
     UNAVAILABLE,
 )
-from sparkwire.spark.arrow_types import from_arrow_schema
 from sparkwire.spark.changes.request import Request, is_case_sensitive
-from sparkwire.spark.frames import is_name_in, quoted
+from sparkwire.spark.frames import from_arrow_schema, is_name_in, quoted
 
 Arrays = Mapping[str, pa.Array]
 

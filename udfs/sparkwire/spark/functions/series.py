@@ -54,15 +54,15 @@ def call(
     """
     declared = {argument.name: argument for argument in function.arguments}
 
-    def given(name: str, series: Any) -> pa.Array:
+    def as_arrow(name: str, series: Any) -> pa.Array:
         return column(
             series, declared[name].type if name in declared else None, ArgumentPlace(function.name, name, zone)
         )
 
     # `decode` rejects extra arguments and unknown names.
     names = [*declared, *(f"argument {k + 1}" for k in range(len(declared), len(args)))]
-    arrays = [given(name, series) for name, series in zip(names, args, strict=False)]
-    return to_pandas(function.decode(*arrays, **{name: given(name, series) for name, series in named.items()}))
+    arrays = [as_arrow(name, series) for name, series in zip(names, args, strict=False)]
+    return to_pandas(function.decode(*arrays, **{name: as_arrow(name, series) for name, series in named.items()}))
 
 
 class ArrowColumn(pd.arrays.ArrowExtensionArray):
@@ -95,17 +95,17 @@ class _Latest:
     """Caches the column of the last Series of Python objects while that Series exists."""
 
     def __init__(self) -> None:
-        self._kept: tuple[weakref.ref[pd.Series], pa.Array] | None = None
+        self._converted: tuple[weakref.ref[pd.Series], pa.Array] | None = None
 
     def array(self, series: pd.Series) -> pa.Array:
-        kept = self._kept  # always replaced as one object, because several threads may use it
-        if kept is None or kept[0]() is not series:
-            kept = self._kept = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
-        return kept[1]
+        converted = self._converted  # always replaced as one object, because several threads may use it
+        if converted is None or converted[0]() is not series:
+            converted = self._converted = weakref.ref(series, self._forget), pa.Array.from_pandas(series)
+        return converted[1]
 
     def _forget(self, reference: weakref.ref[pd.Series]) -> None:
-        if self._kept is not None and self._kept[0] is reference:
-            self._kept = None
+        if self._converted is not None and self._converted[0] is reference:
+            self._converted = None
 
 
 _LATEST: Final = _Latest()

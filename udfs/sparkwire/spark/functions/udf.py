@@ -16,7 +16,7 @@ from pyspark.sql import Column, SparkSession
 
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.function import Parameter, parameters
-from sparkwire.spark.arrow_types import from_arrow_type
+from sparkwire.spark.frames import from_arrow_type
 from sparkwire.spark.functions.worker import explain_oom, freeze_gc
 
 Interface = Literal["arrow", "pandas"]
@@ -67,10 +67,10 @@ def udf(name: str, interface: Interface) -> Any:
 def column_of(name: str, *values: Any) -> Column:
     """Call a function over columns. Each argument is a column's name, a Column, or a Python value for a literal."""
     taken = parameters(FUNCTIONS[name])
-    # Pass all arguments up to the last one given, because UDFs in old versions of PySpark have no defaults.
-    last = max(k for k, one in enumerate(taken) if one.required or values[k] is not one.default)
-    given = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]
-    column: Column = udf(name, best_interface())(*given)
+    # Pass all arguments up to the last that is not a default, because UDFs in old versions of PySpark have no defaults.
+    last = max(k for k, parameter in enumerate(taken) if parameter.required or values[k] is not parameter.default)
+    arguments = [_column(*pair) for pair in zip(taken[: last + 1], values, strict=False)]
+    column: Column = udf(name, best_interface())(*arguments)
     return column
 
 

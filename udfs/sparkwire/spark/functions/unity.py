@@ -84,11 +84,11 @@ def _fields(struct: Function) -> list[str]:
 
 
 def _python(schema: str, function: Function, environment: dict[str, str]) -> str:
-    given = ", ".join(f"{key} = {sql_string(value)}" for key, value in environment.items())
+    settings = ", ".join(f"{key} = {sql_string(value)}" for key, value in environment.items())
     return (
         f"{_head(schema, function)}\n"
         f"LANGUAGE PYTHON\nDETERMINISTIC\nCOMMENT {sql_string(function.doc)}\nPARAMETER STYLE PANDAS\nHANDLER 'handler'\n"
-        f"ENVIRONMENT ({given})\n"
+        f"ENVIRONMENT ({settings})\n"
         "AS $$\n"
         "from sparkwire.spark.functions.unity import results\n\n\n"
         f"def handler(batches):\n    yield from results({function.name!r}, batches)\n"

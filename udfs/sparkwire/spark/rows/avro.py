@@ -20,8 +20,7 @@ from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.names import distinct_names
 from sparkwire.databus.event_payloads import EVENT_COLUMNS, is_data, of_events, result_of
-from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
-from sparkwire.spark.frames import is_name_in, with_distinct_names
+from sparkwire.spark.frames import from_arrow_schema, from_arrow_type, is_name_in, with_distinct_names
 from sparkwire.spark.functions.udf import Call, best_interface, session_time_zone
 from sparkwire.spark.rows.payload_column import Arrays, PayloadColumn, Taken
 
@@ -255,11 +254,11 @@ def rows_by_type(
     >>> tables["shop.Order"].write.saveAsTable("orders")
     """
     messages = PayloadColumn.of(df, column, Registry.of(schemas), by, wire_format, headers)
-    known = messages.schemas()
-    readers = by_name(known, framed=messages.framed)
+    schemas = messages.schemas()
+    readers = by_name(schemas, framed=messages.framed)
     of_types = {name: _of_type(messages, read, keep_payload) for name, read in readers.items()}
     tombstones = df.where(F.col(column).isNull()).drop(column)
-    return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, known), TOMBSTONE: tombstones}
+    return of_types | {UNKNOWN_SCHEMA: _of_no_type(messages, schemas), TOMBSTONE: tombstones}
 
 
 def _new_columns(
@@ -269,10 +268,10 @@ def _new_columns(
 
     If names collide, the DataFrame's columns keep theirs, then ``before`` and ``after``. The reader's columns get new names.
     """
-    kept = messages.other_names
-    names = distinct_names([field.name for field in (*before, *after)], kept)
+    other_names = messages.other_names
+    names = distinct_names([field.name for field in (*before, *after)], other_names)
     added = [field.with_name(name) for field, name in zip((*before, *after), names, strict=True)]
-    fields = read.fields_renamed([*kept, *names])
+    fields = read.fields_renamed([*other_names, *names])
     return from_arrow_schema(pa.schema([*added[: len(before)], *fields, *added[len(before) :]]))
 
 
@@ -282,7 +281,7 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
 
     def take(columns: Arrays) -> Taken:
         messages = payloads(columns)
-        chosen_rows = pa.array(read.own(messages))
+        chosen_rows = pa.array(read.selected(messages))
         fields, errors = read.rows(Payloads(*(part.filter(chosen_rows) for part in messages)))
         return chosen_rows, [*fields, errors]
 
@@ -291,15 +290,15 @@ def _of_type(messages: PayloadColumn, read: RowsReader, keep_payload: bool) -> D
     return messages.map_rows(new_columns, take, keep_payload=keep_payload, ids=read.schemas.keys)
 
 
-def _of_no_type(messages: PayloadColumn, known: Schemas) -> DataFrame:
+def _of_no_type(messages: PayloadColumn, schemas: Schemas) -> DataFrame:
     """The messages with a payload whose schema is unknown."""
     new_columns = with_distinct_names(from_arrow_schema(pa.schema([_SCHEMA_ID, _ERROR])), messages.df.columns)
     payloads, check = messages.payloads, messages.check
 
     def take(columns: Arrays) -> Taken:
         messages = payloads(columns)
-        chosen_rows = pc.and_(pa.array(known.chosen(messages.ids) < 0), columns[0].is_valid())
-        errors = pc.coalesce(messages.errors, known.why_unknown(messages.ids))
+        chosen_rows = pc.and_(pa.array(schemas.chosen(messages.ids) < 0), columns[0].is_valid())
+        errors = pc.coalesce(messages.errors, schemas.why_unknown(messages.ids))
         check(columns[0], pc.if_else(chosen_rows, errors, None))
         return chosen_rows, [ids_as_text(messages.ids).filter(chosen_rows), errors.filter(chosen_rows)]
 
@@ -340,17 +339,17 @@ def rows_by_source(
     >>> tables = sparkwire.databus.rows_by_source(events.where("status = 'OK'"), "event", "/schemas")
     >>> tables["com.shop.Orders"].where("_opcode_ = 'DELETE'")
     """
-    known = schemas_of(schemas)
+    readable = schemas_of(schemas)
     events = PayloadColumn.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
-    of_sources = {name: _of_source(events, read) for name, read in by_name(known).items()}
-    return of_sources | {UNKNOWN_SCHEMA: _of_no_source(events, known)}
+    of_sources = {name: _of_source(events, read) for name, read in by_name(readable).items()}
+    return of_sources | {UNKNOWN_SCHEMA: _of_no_source(events, readable)}
 
 
 def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     """The events of one source."""
 
     def take(columns: Arrays) -> Taken:
-        chosen_rows = pa.array(read.own(of_events(columns[0])))
+        chosen_rows = pa.array(read.selected(of_events(columns[0])))
         chosen = columns[0].filter(chosen_rows)
         fields, errors = read.rows(of_events(chosen))
         return chosen_rows, [*_described(chosen), *fields, errors]
@@ -359,12 +358,12 @@ def _of_source(events: PayloadColumn, read: RowsReader) -> DataFrame:
     return events.map_rows(new_columns, take, keep_payload=False)
 
 
-def _of_no_source(events: PayloadColumn, known: Schemas) -> DataFrame:
+def _of_no_source(events: PayloadColumn, readable: Schemas) -> DataFrame:
     """The data events whose schema is unknown."""
 
     def take(columns: Arrays) -> Taken:
         messages = of_events(columns[0])
-        chosen_rows = pa.array((known.chosen(messages.ids) < 0) & is_data(columns[0]))
+        chosen_rows = pa.array((readable.chosen(messages.ids) < 0) & is_data(columns[0]))
         errors = pc.coalesce(messages.errors.filter(chosen_rows), pa.scalar(UNKNOWN_SCHEMA))
         return chosen_rows, [*_described(columns[0].filter(chosen_rows)), errors]
 

@@ -16,8 +16,7 @@ from sparkwire.core.names import Table, table_name, table_of, unknown_table
 from sparkwire.datahub.blob_tables import declarations, latest_columns
 from sparkwire.datahub.layout import SQL_TYPES
 from sparkwire.datahub.tuple_rows import row_schema, typed_rows
-from sparkwire.spark.arrow_types import from_arrow_schema
-from sparkwire.spark.frames import check_binary, others
+from sparkwire.spark.frames import check_binary, from_arrow_schema, others
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -83,18 +82,18 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
         columns = _declared(blobs, source, table)
     else:
         _check(columns)
-    given = dict(columns)
-    kept, kept_columns = others(df, column)
-    own = from_arrow_schema(row_schema(given, kept.names))
+    declared = dict(columns)
+    other_schema, other_columns = others(df, column)
+    new_schema = from_arrow_schema(row_schema(declared, other_schema.names))
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            blob, *others = batch.columns
-            source_columns = pa.RecordBatch.from_arrays(others, names=kept.names) if others else None
-            yield typed_rows(blob, source, given, source_columns)
+            blob, *arrays = batch.columns
+            source_columns = pa.RecordBatch.from_arrays(arrays, names=other_schema.names) if arrays else None
+            yield typed_rows(blob, source, declared, source_columns)
 
-    chosen = df.select(F.col(column).alias("blob"), *kept_columns)
-    return chosen.mapInArrow(decode, StructType([*kept, *own]))
+    chosen = df.select(F.col(column).alias("blob"), *other_columns)
+    return chosen.mapInArrow(decode, StructType([*other_schema, *new_schema]))
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
@@ -133,7 +132,7 @@ def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:
 
 
 def _no_columns(table: str, blobs: DataFrame) -> ValueError:
-    """The error for a table without known columns: the messages are of other tables, or do not declare columns."""
+    """The error for a table whose columns no message declares: the messages are of other tables, or do not declare columns."""
     tables = _tables(blobs)
     if table_of(table).name in {table_of(name).name for name in tables}:
         return ValueError(printable(f"no message declares the columns of the table {table}: pass columns"))

@@ -22,7 +22,7 @@ from sparkwire.spark.functions.worker import explain_oom
 
 Arrays = Sequence[pa.Array]
 Taken = tuple[pa.Array | None, list[pa.Array]]
-"""the indexes of the kept rows, None for all; and the new columns"""
+"""the indexes of the selected rows, None for all; and the new columns"""
 _PREFIX: Final = 5
 """[bytes] size of Confluent's wire format header"""
 
@@ -87,8 +87,8 @@ class PayloadColumn(NamedTuple):
     @property
     def columns(self) -> list[Column]:
         """The columns that a worker needs."""
-        others_kept = self.by or self.headers
-        return [F.col(self.column).alias("value"), *([F.col(others_kept).alias("others")] if others_kept else [])]
+        of_ids = self.by or self.headers
+        return [F.col(self.column).alias("value"), *([F.col(of_ids).alias("ids")] if of_ids else [])]
 
     @property
     def payloads(self) -> Callable[[Arrays], Payloads]:
@@ -116,24 +116,24 @@ class PayloadColumn(NamedTuple):
 
         ``ids`` has the schema ids of the messages that ``take`` needs; None means all messages.
         """
-        kept, kept_columns = others(self.df, self.column)
-        given, names = self.columns, self.df.columns if keep_payload else kept.names
-        width = len(given)
+        schema, other_columns = others(self.df, self.column)
+        needed, names = self.columns, self.df.columns if keep_payload else schema.names
+        width = len(needed)
         # Send the payload to the worker only once; it returns in the payload's column.
-        places = [width + kept.names.index(name) if name in kept.names else 0 for name in names]
+        places = [width + schema.names.index(name) if name in schema.names else 0 for name in names]
 
         def decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 with explain_oom("rows"):
-                    some, columns = take(batch.columns[:width])
-                others_kept = [batch.column(place) for place in places]
-                if some is not None:
-                    others_kept = [part.filter(some) for part in others_kept]
-                yield pa.RecordBatch.from_arrays([*others_kept, *columns], names=[*names, *new_columns.names])
+                    selected, columns = take(batch.columns[:width])
+                existing = [batch.column(place) for place in places]
+                if selected is not None:
+                    existing = [array.filter(selected) for array in existing]
+                yield pa.RecordBatch.from_arrays([*existing, *columns], names=[*names, *new_columns.names])
 
         df = self.df if ids is None else self.with_ids(ids)
         returns = StructType([*(self.df.schema[name] for name in names), *new_columns])
-        return df.select(*given, *kept_columns).mapInArrow(decode, returns)
+        return df.select(*needed, *other_columns).mapInArrow(decode, returns)
 
     @property
     def check(self) -> Callable[[pa.Array, pa.Array], None]:

@@ -23,8 +23,7 @@ from sparkwire.core.names import distinct_names
 from sparkwire.registry import protobuf
 from sparkwire.registry.json_schema import row_type
 from sparkwire.registry.protobuf import compiled
-from sparkwire.spark.arrow_types import from_arrow_schema, from_arrow_type
-from sparkwire.spark.frames import is_name_in, quoted, renamed, with_distinct_names
+from sparkwire.spark.frames import from_arrow_schema, from_arrow_type, is_name_in, quoted, renamed, with_distinct_names
 from sparkwire.spark.rows.payload_column import Arrays, PayloadColumn, Taken
 
 _CORRUPT: Final = "_corrupt_"
@@ -119,7 +118,10 @@ def rows(
     avro = reader(WIRE_FORMATS[wire_format].with_names(schemas_of_registered(registered)), framed=messages.framed)
     others = [*_json_reader(registered), *_protobuf_reader(messages, registered, message)]
 
-    made = [*avro.fields, *(pa.field("", type) for type in (*(one.type for one in others), pa.string(), pa.string()))]
+    made = [
+        *avro.fields,
+        *(pa.field("", type) for type in (*(other.type for other in others), pa.string(), pa.string())),
+    ]
     columns = from_arrow_schema(pa.schema(made))
     places = distinct_names([f"_{k}_" for k in range(len(columns) + len(others))], df.columns)
     *values, id, error = (F.col(place) for place in places[: len(columns)])
@@ -129,37 +131,37 @@ def rows(
     )
 
     fields = [_Field(f.name, f.dataType, value) for f, value in zip(columns, values[: len(avro.fields)], strict=False)]
-    for one, data, place in zip(others, values[len(avro.fields) :], rows_read, strict=True):
-        decoded, row = decoded.withColumn(place, one.row(data)), F.col(place)
-        is_read = one.is_read(row)
-        fields += [_Field(f.name, f.dataType, F.when(is_read, row[f"_{k}"])) for k, f in enumerate(one.fields)]
+    for of_type, data, place in zip(others, values[len(avro.fields) :], rows_read, strict=True):
+        decoded, row = decoded.withColumn(place, of_type.row(data)), F.col(place)
+        is_read = of_type.is_read(row)
+        fields += [_Field(f.name, f.dataType, F.when(is_read, row[f"_{k}"])) for k, f in enumerate(of_type.fields)]
         error = F.coalesce(error, F.when(data.isNotNull() & ~is_read, ERRORS[BAD_FIELD]))
 
     fields = _joined(fields)
-    own = distinct_names(["_schema_id_", "_error_"], messages.other_names)
-    names = distinct_names([field.name for field in fields], [*messages.other_names, *own])
-    keep_payload = keep_payload and not is_name_in(column, [*names, *own])
+    id_and_error = distinct_names(["_schema_id_", "_error_"], messages.other_names)
+    names = distinct_names([field.name for field in fields], [*messages.other_names, *id_and_error])
+    keep_payload = keep_payload and not is_name_in(column, [*names, *id_and_error])
     return decoded.select(
         *(F.col(quoted(name)) for name in (df.columns if keep_payload else messages.other_names)),
         *(field.value.alias(name) for field, name in zip(fields, names, strict=True)),
-        id.alias(own[0]),
-        error.alias(own[1]),
+        id.alias(id_and_error[0]),
+        error.alias(id_and_error[1]),
     )
 
 
 def _take(messages: PayloadColumn, avro: RowsReader, others: list[_SparkReader]) -> Callable[[Arrays], Taken]:
     """The function of a worker. It returns the fields of Avro, the data for Spark's readers, the schema ids, and errors."""
     payloads, check = messages.payloads, messages.check
-    readers = [(pa.array(one.ids, pa.string()), one.data) for one in others]
+    readers = [(pa.array(of_type.ids, pa.string()), of_type.data) for of_type in others]
 
     def take(columns: Arrays) -> Taken:
         parsed = payloads(columns)
         ids, data = ids_as_text(parsed.ids), []
-        for known, data_of in readers:
-            matching = pc.is_in(ids, known)
-            given = parsed._replace(values=pc.if_else(matching, parsed.values, None))
-            data.append(data_of(given))
-            unread = pc.and_(given.values.is_valid(), data[-1].is_null())
+        for ids_of_type, data_of in readers:
+            matching = pc.is_in(ids, ids_of_type)
+            payloads_of_type = parsed._replace(values=pc.if_else(matching, parsed.values, None))
+            data.append(data_of(payloads_of_type))
+            unread = pc.and_(payloads_of_type.values.is_valid(), data[-1].is_null())
             errors = pc.coalesce(parsed.errors, pc.if_else(unread, ERRORS[BAD_FIELD], None))
             parsed = parsed._replace(values=pc.if_else(matching, None, parsed.values), errors=errors)
         fields, errors = avro.rows(parsed)
@@ -180,15 +182,15 @@ def _joined(fields: Iterable[_Field]) -> list[_Field]:
 
 
 def _of_type(registered: Mapping[Hashable, Registered], type: str) -> dict[Hashable, Registered]:
-    return {key: one for key, one in registered.items() if one.type == type}
+    return {key: schema for key, schema in registered.items() if schema.type == type}
 
 
 def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkReader]:
     """A reader with ``from_json``, if a schema is JSON Schema."""
-    known = _of_type(registered, "JSON")
-    if not known:
+    schemas = _of_type(registered, "JSON")
+    if not schemas:
         return
-    fields = from_arrow_type(row_type(known.values())).fields
+    fields = from_arrow_type(row_type(schemas.values())).fields
     [corrupt] = distinct_names([_CORRUPT], [field.name for field in fields])
     read = StructType([*fields, StructField(corrupt, StringType())])
 
@@ -197,7 +199,7 @@ def _json_reader(registered: Mapping[Hashable, Registered]) -> Iterator[_SparkRe
         return F.when(F.ltrim(data).startswith("{"), of_text.cast(_by_place(read)))
 
     yield _SparkReader(
-        [str(key) for key in known],
+        [str(key) for key in schemas],
         pa.string(),
         lambda payloads: _texts(payloads.values),
         fields,
@@ -210,7 +212,7 @@ def _protobuf_reader(
     messages: PayloadColumn, registered: Mapping[Hashable, Registered], message: str | None
 ) -> Iterator[_SparkReader]:
     """A reader with ``from_protobuf``, if a schema is Protobuf. Raises ValueError if none has the message."""
-    files = {key: compiled(one) for key, one in _of_type(registered, "PROTOBUF").items()}
+    files = {key: compiled(schema) for key, schema in _of_type(registered, "PROTOBUF").items()}
     last = list(list(files.values())[-1].names.values()) if files else []
     name = message or (last[0] if last else None)
     having = [file for file in files.values() if name in file.names.values()]
