@@ -454,7 +454,7 @@ def test_without_the_extra(missing: str, call: str) -> None:
         from sparkwire.avro import Registry
         from sparkwire.registry.json_schema import row_type
         from sparkwire.registry.protobuf import compiled
-        from sparkwire.avro.registered import Registered
+        from sparkwire.avro.schema_source import Registered
         from sparkwire.avro.schemas import Schemas, with_fingerprints
         try:
             {call}

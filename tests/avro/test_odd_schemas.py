@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.avro import Registry, payloads, targets, to_python, typed_rows
-from sparkwire.avro.registered import Registered
 from sparkwire.avro.schema import parse
-from sparkwire.avro.schema_source import SchemaSource
+from sparkwire.avro.schema_source import Registered, SchemaSource
 from sparkwire.avro.schemas import Schemas, _files, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed

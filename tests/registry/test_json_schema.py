@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sparkwire.avro.registered import Registered
+from sparkwire.avro.schema_source import Registered
 from sparkwire.errors import RegistryError
 from sparkwire.registry.json_schema import row_type
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from sparkwire.avro.registered import Registered
+from sparkwire.avro.schema_source import Registered
 from sparkwire.registry.protobuf import compiled, without_paths
 
 CITY = 'syntax = "proto3"; package geo; message City { string name = 1; }'

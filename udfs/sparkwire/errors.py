@@ -15,6 +15,9 @@ the setting that hides the lines before it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sparkwire.base.printable import printable
 
 __all__ = [
@@ -109,3 +112,18 @@ class PullerRetriesExhaustedError(SparkwireError):
 
 class DispatcherRetriesExhaustedError(SparkwireError):
     """An argument of `on_error`: the consumer failed, and the client has used all its retries."""
+
+
+# -- Python's own
+
+
+@contextmanager
+def needing_the_extra(what: str) -> Iterator[None]:
+    """Add to a ModuleNotFoundError which extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        package = str(missing.name).partition(".")[0]
+        raise ModuleNotFoundError(
+            f"{printable(what)} needs {printable(package)}, which is not installed: install the extra 'registry' of sparkwire"
+        ) from None

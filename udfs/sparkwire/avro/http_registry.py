@@ -16,21 +16,20 @@ from urllib.parse import quote, unquote, urlsplit
 
 from sparkwire.avro.http_responses import BoundedClient, NoResponse
 from sparkwire.avro.payloads import GLOBAL_ID
-from sparkwire.avro.registered import (
+from sparkwire.avro.schema_source import (
     AVRO,
     DEFAULT_CONTEXT,
     Place,
     Registered,
+    SchemaSource,
     SubjectVersion,
     check_contexts,
     context_of,
     in_context,
-    needing_the_extra,
     with_references,
 )
-from sparkwire.avro.schema_source import SchemaSource
 from sparkwire.base.printable import printable
-from sparkwire.errors import RegistryError
+from sparkwire.errors import RegistryError, needing_the_extra
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """Confluent's codes for a missing subject, version and schema; other servers send a 404 without them"""

@@ -27,13 +27,12 @@ import pyarrow.compute as pc
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.assembler import least_size, least_text
 from sparkwire.avro.readers import DIGITS
-from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import PRIMITIVES, RecordField, Schema
 from sparkwire.avro.targets import Target
 from sparkwire.avro.texts import UNITS, JsonTexts, duration_text, text_column
 from sparkwire.base.error_codes import OK, TOO_LARGE
 from sparkwire.core.column import INT32_MAX, Spans, checked_total, masked
-from sparkwire.errors import ColumnTooLargeError, SchemaError
+from sparkwire.errors import ColumnTooLargeError, SchemaError, needing_the_extra
 from sparkwire.json.columns import base64_of, items_of, joined, number_of, object_of, or_null, string_of
 from sparkwire.json.numbers import plain_text
 

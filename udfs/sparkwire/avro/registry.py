@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkwire.avro.http_registry import HttpSchemas
 from sparkwire.avro.payloads import GLOBAL_ID
-from sparkwire.avro.registered import Registered, SubjectVersion
-from sparkwire.avro.schema_source import SchemaSource
+from sparkwire.avro.schema_source import Registered, SchemaSource, SubjectVersion
 from sparkwire.avro.schemas import Schemas, schemas_of
 from sparkwire.base.printable import printable
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 import contextlib
 import json
 
-from sparkwire.avro.registered import (
+from sparkwire.avro.schema_source import (
     AVRO,
     DEFAULT_CONTEXT,
     Place,

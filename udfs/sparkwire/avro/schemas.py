@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sparkwire.avro.registered import needing_the_extra
 from sparkwire.avro.schema import NAMED, PRIMITIVES, Schema, full_name, loaded, parse
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
-from sparkwire.errors import SchemaError
+from sparkwire.errors import SchemaError, needing_the_extra
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
 """the `_error_` of a row whose schema the registry does not have"""

@@ -15,9 +15,9 @@ from urllib.parse import urljoin
 
 import pyarrow as pa
 
-from sparkwire.avro.registered import Registered, needing_the_extra
+from sparkwire.avro.schema_source import Registered
 from sparkwire.base.printable import printable
-from sparkwire.errors import RegistryError
+from sparkwire.errors import RegistryError, needing_the_extra
 from sparkwire.json.types import wider
 
 _TEXT: Final = pa.string()

@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.avro.registered import Registered, needing_the_extra
+from sparkwire.avro.schema_source import Registered
 from sparkwire.base.printable import printable
 from sparkwire.core.column import gather, spans_of
+from sparkwire.errors import needing_the_extra
 from sparkwire.kernels.varint import varint
 
 _FILE: Final = "registered.proto"

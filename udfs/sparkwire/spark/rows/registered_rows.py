@@ -12,9 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType
 
 from sparkwire.avro.payloads import Payloads, ids_as_text
-from sparkwire.avro.registered import Registered
 from sparkwire.avro.registry import Registry
-from sparkwire.avro.schema_source import schemas_of_registered
+from sparkwire.avro.schema_source import Registered, schemas_of_registered
 from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
 from sparkwire.base.printable import printable
