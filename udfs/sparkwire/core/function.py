@@ -29,8 +29,18 @@ import pyarrow as pa
 from sparkwire.base.grammar import Layout
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.core.arguments import Argument, brief, column, constant, counted, declared, kind, parse, same_length
-from sparkwire.core.coerce import plain_type
+from sparkwire.core.arguments import (
+    Argument,
+    brief,
+    column,
+    constant,
+    counted,
+    declared,
+    kind,
+    parse,
+    plain_type,
+    same_length,
+)
 from sparkwire.core.column import masked
 
 _SIGNATURE = re.compile(r"(\w+)\((.*)\) -> (.+)", re.DOTALL)

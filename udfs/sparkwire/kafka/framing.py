@@ -111,11 +111,6 @@ def framing_of(source: Binary, wrong_crc: int = REPORTED) -> Framing:
     return Framing(source.data, offsets, wrong_crc, progress, entry_sums(first, source.longest), arrays(FrameBlock, 0))
 
 
-def framing_of_row(data: Bytes, wrong_crc: int) -> Framing:
-    """The state before the first entry of a single row."""
-    return framing_of(Binary(data, np.array([0, len(data)], np.int64), None), wrong_crc)
-
-
 def framing_of_entries(data: Bytes, frames: FrameBlock) -> tuple[Binary, Framing]:
     """A column that has each of the entries as a row, and its framing."""
     offsets = np.append(frames.begin, frames.stop[-1])

@@ -29,6 +29,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
+from sparkwire.kafka.tiered.encryption_keys import IV, TAG
 
 
 class InvalidManifestError(ValueError):
@@ -59,7 +60,7 @@ def _shown(value: Any) -> str:
 
 Ints = npt.NDArray[np.int64]
 
-ADDED: Final = 12 + 16
+ADDED: Final = IV + TAG
 """size of an IV and a tag, which encryption adds to a chunk [bytes]"""
 _PIECE: Final = 1 << 20  # chunk size for a segment whose object has its unchanged bytes [bytes]
 _LARGEST_TABLE: Final = 10 << 20  # largest decompressed size of the table of sizes [bytes]

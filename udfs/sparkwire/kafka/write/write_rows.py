@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
-from sparkwire.core.coerce import coerce
+from sparkwire.core.arguments import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
 from sparkwire.kafka.files.log_rows import HIDDEN
