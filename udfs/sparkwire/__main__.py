@@ -74,9 +74,9 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. ``words``: by default those of the process."""
     _prepare_output()
     parser = arguments()
-    given = parser.parse_args(words)
+    parsed = parser.parse_args(words)
     try:
-        code = _run(parser, given)
+        code = _run(parser, parsed)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, for example `head`, has closed the pipe
         sys.stderr.close()
@@ -104,16 +104,16 @@ def _sentence(failure: Exception) -> str:
     return printable(str(failure))
 
 
-def _run(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    if given.command == "dump":
+def _run(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> int:
+    if parsed.command == "dump":
         from sparkwire.catalogue import dump_command
 
-        return dump_command.run(given)
-    if given.command == "doctor":
+        return dump_command.run(parsed)
+    if parsed.command == "doctor":
         return _doctor()
-    if given.command == "recover":
-        return _recover(given.path, given.job)
-    return _warm(given.directory) if given.command == "warm" else _publish(parser, given)
+    if parsed.command == "recover":
+        return _recover(parsed.path, parsed.job)
+    return _warm(parsed.directory) if parsed.command == "warm" else _publish(parser, parsed)
 
 
 def _doctor() -> int:
@@ -175,11 +175,11 @@ def _recover(path: str, dead: list[str]) -> int:
     return 0
 
 
-def _publish(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+def _publish(parser: argparse.ArgumentParser, parsed: argparse.Namespace) -> int:
     from sparkwire.spark.functions.unity import statements
 
     try:
-        for statement in statements(given.schema, given.wheel, given.environment_version):
+        for statement in statements(parsed.schema, parsed.wheel, parsed.environment_version):
             sys.stdout.write(f"{statement};\n\n")
     except ValueError as failure:
         parser.error(str(failure))

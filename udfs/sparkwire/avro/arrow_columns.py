@@ -241,8 +241,8 @@ class _Buffers:
     def column(self, target: Target, rows: int, valid: Bools | None = None, row_of: RowOf = _same_rows) -> pa.Array:
         """The column that the machine has filled; ``row_of`` maps items of the target's level to rows."""
         if target.valid >= 0:
-            own = self._values(target.valid, rows, np.uint8) != 0
-            valid = own if valid is None else valid & own
+            is_valid = self._values(target.valid, rows, np.uint8) != 0
+            valid = is_valid if valid is None else valid & is_valid
         bad = self._bad.get(target)
         if bad is not None:
             valid = np.ones(rows, np.bool_) if valid is None else valid.copy()

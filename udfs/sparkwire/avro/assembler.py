@@ -43,29 +43,29 @@ def bounds_of(schema: Schema) -> NumberBounds:
     return NumberBounds(*(INT_BOUNDS if schema.kind == "int" else LONG_BOUNDS))
 
 
-def least_size(schema: Schema, known: dict[Schema, int] | None = None) -> int:
+def least_size(schema: Schema, sizes: dict[Schema, int] | None = None) -> int:
     """The minimum size of a datum [bytes], at most 2 GiB. A record inside itself counts as 0."""
-    known = {} if known is None else known
+    sizes = {} if sizes is None else sizes
     if schema.kind == "record":
-        if schema not in known:
-            known[schema] = 0
-            known[schema] = min(sum(least_size(f.schema, known) for f in schema.fields), MAX_LENGTH)
-        return known[schema]
+        if schema not in sizes:
+            sizes[schema] = 0
+            sizes[schema] = min(sum(least_size(f.schema, sizes) for f in schema.fields), MAX_LENGTH)
+        return sizes[schema]
     if schema.kind == "union":
-        return 1 + min(least_size(branch, known) for branch in schema.branches)
+        return 1 + min(least_size(branch, sizes) for branch in schema.branches)
     if schema.kind == "fixed":
         return schema.size
     return {"null": 0, "float": 4, "double": 8}.get(schema.kind, 1)
 
 
-def least_text(schema: Schema, known: dict[Schema, int] | None = None) -> int:
+def least_text(schema: Schema, sizes: dict[Schema, int] | None = None) -> int:
     """The approximate minimum size of a datum as JSON [bytes]. A record inside itself counts as 0."""
-    known = {} if known is None else known
+    sizes = {} if sizes is None else sizes
     if schema.kind == "record":
-        if schema not in known:
-            known[schema] = 0
-            known[schema] = sum(len(f.name) + 4 + least_text(f.schema, known) for f in schema.fields)
-        return known[schema]
+        if schema not in sizes:
+            sizes[schema] = 0
+            sizes[schema] = sum(len(f.name) + 4 + least_text(f.schema, sizes) for f in schema.fields)
+        return sizes[schema]
     return 4 if schema.kind == "null" else 1
 
 

@@ -72,29 +72,31 @@ class _Server(NamedTuple):
 
     def secrets(self) -> Iterator[str]:
         """The credentials in all their encodings. They must not appear in any text."""
-        given = [value for name, value in self.settings if _SECRET.search(name)]
-        given += [urlsplit(url.strip()).netloc.rpartition("@")[0] for url in self.url.split(",")]
-        given += [self.auth] if isinstance(self.auth, str) else [self.auth[1], ":".join(self.auth)] if self.auth else []
-        for value in filter(None, map(str, given)):
-            for one in {value, value.partition(":")[2], unquote(value), unquote(value).partition(":")[2]} - {""}:
-                yield from (one, quote(one, safe=""), base64.b64encode(one.encode()).decode())
-                yield from (ascii(one)[1:-1], repr(one.encode())[2:-1], json.dumps(one)[1:-1])
+        secrets = [value for name, value in self.settings if _SECRET.search(name)]
+        secrets += [urlsplit(url.strip()).netloc.rpartition("@")[0] for url in self.url.split(",")]
+        secrets += (
+            [self.auth] if isinstance(self.auth, str) else [self.auth[1], ":".join(self.auth)] if self.auth else []
+        )
+        for value in filter(None, map(str, secrets)):
+            for secret in {value, value.partition(":")[2], unquote(value), unquote(value).partition(":")[2]} - {""}:
+                yield from (secret, quote(secret, safe=""), base64.b64encode(secret.encode()).decode())
+                yield from (ascii(secret)[1:-1], repr(secret.encode())[2:-1], json.dumps(secret)[1:-1])
 
     def client(self) -> BoundedClient:
         from confluent_kafka.schema_registry import SchemaRegistryClient
 
-        given = {"url": self.url, "timeout": 10, "max.retries": 0} | dict(self.settings)
+        settings = {"url": self.url, "timeout": 10, "max.retries": 0} | dict(self.settings)
         if isinstance(self.auth, str):
-            given |= {
+            settings |= {
                 "bearer.auth.credentials.source": "STATIC_TOKEN",
                 "bearer.auth.token": self.auth,
                 # Confluent's cloud routes by these two settings. Other servers ignore them, but the client requires them.
-                "bearer.auth.logical.cluster": given.get("bearer.auth.logical.cluster", ""),
-                "bearer.auth.identity.pool.id": given.get("bearer.auth.identity.pool.id", ""),
+                "bearer.auth.logical.cluster": settings.get("bearer.auth.logical.cluster", ""),
+                "bearer.auth.identity.pool.id": settings.get("bearer.auth.identity.pool.id", ""),
             }
         elif self.auth is not None:
-            given["basic.auth.user.info"] = ":".join(self.auth)
-        return BoundedClient(SchemaRegistryClient(given))
+            settings["basic.auth.user.info"] = ":".join(self.auth)
+        return BoundedClient(SchemaRegistryClient(settings))
 
 
 class HttpSchemas(SchemaSource):
@@ -140,10 +142,10 @@ class HttpSchemas(SchemaSource):
             if not versions:
                 raise RegistryError(f"the schema registry at {self._server.title} has no subject {subject}")
             for version in versions:
-                one = self._at((subject, version))
-                if one is not None:
-                    by_id.setdefault(one.id, []).append(one)
-                    self._session.known[context_of(subject), one.id] = one, self._registered(one)
+                found = self._at((subject, version))
+                if found is not None:
+                    by_id.setdefault(found.id, []).append(found)
+                    self._session.schemas[context_of(subject), found.id] = found, self._registered(found)
         for key, some in by_id.items():
             check_contexts(key, some, "subjects of {} alone")
         return list(by_id)
@@ -155,7 +157,7 @@ class HttpSchemas(SchemaSource):
     def registered(self, ids: Iterable[Hashable]) -> dict[Hashable, Registered]:
         registered_schemas = {}
         for key in ids:
-            some = [one for context in self._contexts if (one := self._known(context, key)) is not None]
+            some = [found for context in self._contexts if (found := self._schema_of(context, key)) is not None]
             check_contexts(key, [version for version, _ in some], "subjects of {} alone")
             if some:
                 registered_schemas[key] = some[-1][1]
@@ -177,17 +179,17 @@ class HttpSchemas(SchemaSource):
                 )
             self._session.checked.add(place)
 
-    def _known(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
+    def _schema_of(self, context: str, key: Hashable) -> tuple[SubjectVersion, Registered] | None:
         """The schema with an id in a context."""
         session, place = self._session, (context, key)
-        if place not in session.known and time.monotonic() - self._unknown.get(place, -math.inf) > _UNKNOWN_FOR:
+        if place not in session.schemas and time.monotonic() - self._unknown.get(place, -math.inf) > _UNKNOWN_FOR:
             schema = self._fetch(context, key)
             if schema is None:
                 self._unknown[place] = time.monotonic()
             else:
                 version = _version(schema, in_context(f"schema {key}", context), 0)
-                session.known[place] = version, self._registered(version)
-        return session.known.get(place)
+                session.schemas[place] = version, self._registered(version)
+        return session.schemas.get(place)
 
     def _fetch(self, context: str, key: Hashable) -> Any:
         with self._explaining(f"schema {key}"):
@@ -226,10 +228,10 @@ class HttpSchemas(SchemaSource):
         session = self._session
         if place not in session.versions:
             with self._explaining(f"{place[0]}, version {place[1]}"):
-                one = self._with_retries(lambda client: client.get_version(*place, deleted=True))
-            if one is None:
+                found = self._with_retries(lambda client: client.get_version(*place, deleted=True))
+            if found is None:
                 return None
-            session.versions[place] = _version(one.schema, *place)._replace(id=one.schema_id)
+            session.versions[place] = _version(found.schema, *place)._replace(id=found.schema_id)
         return session.versions[place]
 
     @property
@@ -268,7 +270,7 @@ class _Session(NamedTuple):
     """The data of a registry that a process caches. They never change in the registry."""
 
     client: BoundedClient
-    known: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
+    schemas: dict[tuple[str, Hashable], tuple[SubjectVersion, Registered]]
     """schemas by context and id"""
     versions: dict[Place, SubjectVersion]
     checked: set[tuple[str, Hashable]]

@@ -128,8 +128,8 @@ def _bounded(library: Any) -> Callable[[Any], None]:
             self._stream.close()
 
     def bound(response: Any) -> None:
-        given = response.headers.get("content-encoding", "").split(",")
-        encodings = [name for one in given if (name := one.strip().lower()) not in ("", "identity")]
+        listed = response.headers.get("content-encoding", "").split(",")
+        encodings = [name for text in listed if (name := text.strip().lower()) not in ("", "identity")]
         for name in encodings:
             if name not in _WINDOW_BITS:
                 raise NoResponse(

@@ -286,8 +286,8 @@ class Resolver(Assembler):
 
     def _enum(self, writer: Schema, target: Target, where: str) -> None:
         reader = target.schema
-        known = reader.symbols if reader.kind == "enum" else writer.symbols
-        symbols = [symbol if symbol in known else reader.default for symbol in writer.symbols]
+        allowed = reader.symbols if reader.kind == "enum" else writer.symbols
+        symbols = [symbol if symbol in allowed else reader.default for symbol in writer.symbols]
         if symbols and not any(symbols):
             raise SchemaError(f"{where} is {writer.title}, none of whose symbols the reader's {reader.title} has")
         spans = [self.span(None if symbol is None else symbol.encode()) for symbol in symbols]
@@ -345,13 +345,13 @@ class Resolver(Assembler):
         return None
 
     def _constant_fields(self, value: Any, schema: Schema, target: Target) -> None:
-        given = {f.name: f for f in schema.fields}
+        fields = {f.name: f for f in schema.fields}
         for f, child in zip(target.schema.fields, target.children, strict=True):
-            own = given.get(f.name, f)
-            if f.name in value and f.name in given:
-                self.constant(value[f.name], own.schema, child)
-            elif own.has_default:
-                self.constant(own.default, own.default_schema or own.schema, child)
+            field = fields.get(f.name, f)
+            if f.name in value and f.name in fields:
+                self.constant(value[f.name], field.schema, child)
+            elif field.has_default:
+                self.constant(field.default, field.default_schema or field.schema, child)
             else:
                 raise KeyError(f.name)
 

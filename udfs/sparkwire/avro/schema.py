@@ -102,7 +102,7 @@ class RecordField:
 class _Names:
     """The named types in the part of a schema before the current position."""
 
-    known: dict[str, Schema] = field(default_factory=dict)
+    defined: dict[str, Schema] = field(default_factory=dict)
 
 
 def parse(schema: Any) -> Schema:
@@ -170,12 +170,12 @@ def _any(json_type: Any, namespace: str, names: _Names, where: str, level: int) 
 def _reference(name: str, namespace: str, names: _Names, where: str) -> Schema:
     if name in PRIMITIVES:
         return Schema(name)
-    known = names.known.get(full_name(name, namespace)) or names.known.get(name)
-    if known is None:
+    schema = names.defined.get(full_name(name, namespace)) or names.defined.get(name)
+    if schema is None:
         raise SchemaError(
             f"{where} has the type {name!r}, which Avro does not know and the schema does not define before"
         )
-    return known
+    return schema
 
 
 def _union(branches: list[Any], namespace: str, names: _Names, where: str, level: int) -> Schema:
@@ -198,11 +198,11 @@ def _named(kind: str, declared: Mapping[str, Any], namespace: str, names: _Names
     if not isinstance(name, str) or not all(map(_is_name, name.split("."))):
         raise SchemaError(f"{where} is {kind} with the name {name!r}: letters, digits and _ make one")
     full = full_name(name, declared.get("namespace", namespace) or "")
-    if full in names.known:
+    if full in names.defined:
         raise SchemaError(f"{full} is defined twice")
     inner = full.rpartition(".")[0]
     schema = Schema(kind, full, tuple(full_name(alias, inner) for alias in _aliases(declared, full)))
-    names.known[full] = schema
+    names.defined[full] = schema
     if kind == "record":
         schema.fields = _fields(declared, inner, names, full, level)
     elif kind == "enum":

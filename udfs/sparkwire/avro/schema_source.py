@@ -91,10 +91,10 @@ def with_references(
     """
     by_place: dict[Place, tuple[str, str]] = {}
 
-    def follow(one: SubjectVersion, within: tuple[Place, ...]) -> None:
-        for name, place in one.references:
+    def follow(version: SubjectVersion, within: tuple[Place, ...]) -> None:
+        for name, place in version.references:
             named = f"{title} refers to {place[0]}, version {place[1]}"
-            referred = at(place, one)
+            referred = at(place, version)
             if referred is None:
                 raise RegistryError(f"{named}, which does not exist")
             reference = referred.subject, referred.version  # in its context
@@ -139,13 +139,13 @@ class SchemaSource:
             if all schemas are of another type, or none can be read. The message names one of them.
         """
         registered = self.registered(ids)
-        some = {key: one for key, one in registered.items() if one.type == AVRO}
-        if registered and not some:
-            one = next(iter(registered.values()))
+        avro_schemas = {key: schema for key, schema in registered.items() if schema.type == AVRO}
+        if registered and not avro_schemas:
+            schema = next(iter(registered.values()))
             raise ValueError(
-                printable(f"{one.title} is of type {one.type}, but avro.rows reads {AVRO}: use registry.rows")
+                printable(f"{schema.title} is of type {schema.type}, but avro.rows reads {AVRO}: use registry.rows")
             )
-        schemas = schemas_of_registered(some)
+        schemas = schemas_of_registered(avro_schemas)
         if schemas.unreadable and not schemas.texts:
             raise SchemaError(next(iter(schemas.unreadable.values())))
         return schemas
@@ -169,10 +169,10 @@ def schemas_of_registered(registered: Mapping[Hashable, Registered]) -> Schemas:
     """The Avro schemas of a registry, with references inlined. Schemas that cannot be read are listed separately."""
     texts: dict[Hashable, str] = {}
     unreadable: dict[Hashable, str] = {}
-    for key, one in registered.items():
-        if one.type == AVRO:
+    for key, schema in registered.items():
+        if schema.type == AVRO:
             try:
-                [texts[key]] = java_texts([(one.title, inlined(one))])
+                [texts[key]] = java_texts([(schema.title, inlined(schema))])
             except SchemaError as e:
                 unreadable[key] = str(e)
     with_texts = {key: unreadable[list(unreadable)[k]] for key, k in ids_of(unreadable).items()}

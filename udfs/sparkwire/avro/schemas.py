@@ -58,9 +58,9 @@ class Schemas(NamedTuple):
     def chosen(self, ids: pa.Array) -> NDArray[np.int32]:
         """The index of each row's schema, by its id; -1 if the id is unknown."""
         encoded = pc.dictionary_encode(ids)
-        known = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
-        numbers = np.array([*known, -1], np.int32)
-        return numbers[np.asarray(encoded.indices.fill_null(len(known)), np.int64)]
+        indexes = [self.keys.get(key, self._overlaid(key)) for key in encoded.dictionary.to_pylist()]
+        numbers = np.array([*indexes, -1], np.int32)
+        return numbers[np.asarray(encoded.indices.fill_null(len(indexes)), np.int64)]
 
     def _overlaid(self, key: Any) -> int:
         if isinstance(key, bytes) and len(key) == _MD5_SIZE and key[2:] == _OVERLAID:

@@ -182,8 +182,8 @@ def _union(schema: Schema, slots: Slots, level: int, nullable: bool, outer: tupl
     children = tuple(_target(branch, slots, level, True, outer) for branch in others)
     type = pa.struct([pa.field(f"member{k}", child.type) for k, child in enumerate(children)])
     mixed = schema.kind == "mixed"
-    own = Schema(schema.kind, branches=others)
-    return Target(own, schema.kind, pa.string() if mixed else type, level, valid, children=children)
+    remaining = Schema(schema.kind, branches=others)
+    return Target(remaining, schema.kind, pa.string() if mixed else type, level, valid, children=children)
 
 
 def paths_of(target: Target, path: str = "") -> Iterator[tuple[Target, str]]:

@@ -147,15 +147,15 @@ class _Encoder(Assembler):
             raise SchemaError(f"{where} is {sql_name(type)}, and {schema.title} is written from {needed}")
 
     def _record(self, schema: Schema, column: pa.Array, where: str) -> None:
-        given = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
-        unknown = [name for name in given if name not in {f.name for f in schema.fields}]
+        columns = dict(zip((field.name for field in column.type), column.flatten(), strict=True))
+        unknown = [name for name in columns if name not in {f.name for f in schema.fields}]
         if unknown:
             raise SchemaError(f"{where} has the field {unknown[0]}, which {schema.title} does not have")
         for f in schema.fields:
             inner = f"{where}.{f.name}"
-            if f.name not in given and not _may_be_null(f.schema):
+            if f.name not in columns and not _may_be_null(f.schema):
                 raise SchemaError(f"{inner} is missing, and {f.schema.title} is never null")
-            self.value(f.schema, given.get(f.name, pa.nulls(len(column))), inner)
+            self.value(f.schema, columns.get(f.name, pa.nulls(len(column))), inner)
 
     def _items(self, schema: Schema, column: pa.Array, item: Callable[[pa.Array], None]) -> None:
         begin = self.emit(ops.W_LIST, self.slot(np.asarray(column.offsets, np.int64)), 0)

@@ -99,8 +99,8 @@ class RowsReader(NamedTuple):
         payloads = _in_binary(payloads, chosen, self.schemas)
         spans = spans_of(payloads.values)
         present = spans.sizes >= 0
-        known = spans._replace(sizes=np.where(chosen >= 0, spans.sizes, -1))
-        decoded: Decoded = decode(self._plan(), known, chosen)
+        readable = spans._replace(sizes=np.where(chosen >= 0, spans.sizes, -1))
+        decoded: Decoded = decode(self._plan(), readable, chosen)
         unknown = pc.if_else(pa.array(present & (chosen < 0)), self.schemas.why_unknown(payloads.ids), None)
         return decoded.column.flatten(), pc.coalesce(payloads.errors, unknown, decoded.reasons)
 
@@ -148,8 +148,8 @@ _UNREAD: Final = _Writer(Schema("fixed"), Schema("fixed"))
 
 def _writer(schema: Schema, type_name: str) -> _Writer:
     if type_name and _records_of(schema):
-        kept = [branch for branch in schema.branches if branch.kind == "null" or branch.name == type_name]
-        return _Writer(schema, kept[0] if len(kept) == 1 else Schema("union", branches=tuple(kept)))
+        branches = [branch for branch in schema.branches if branch.kind == "null" or branch.name == type_name]
+        return _Writer(schema, branches[0] if len(branches) == 1 else Schema("union", branches=tuple(branches)))
     record = as_record(schema)
     return _Writer(record, record)
 
@@ -212,21 +212,21 @@ class LiveSchemas:
 
     def __init__(self, registry: SchemaSource) -> None:
         self._registry = registry
-        self._known = Schemas((), {})
+        self._schemas = Schemas((), {})
 
     def of(self, ids: pa.Array) -> Schemas:
         """All schemas that were needed so far, including those of ``ids``.
 
         Raises ValueError if there are too many ids to be schema ids, and RegistryError if the registry does not respond.
         """
-        known = self._known
+        schemas = self._schemas
         named = [as_id(key) for key in ids.drop_null().unique().to_pylist()]
-        new = [id for id in named if id not in known.keys and id not in known.unreadable]
+        new = [id for id in named if id not in schemas.keys and id not in schemas.unreadable]
         check_number(new)
         for id in new:
-            known = known.with_more(schemas_of_registered(self._registry.registered([id])))
-        self._known = known
-        return known
+            schemas = schemas.with_more(schemas_of_registered(self._registry.registered([id])))
+        self._schemas = schemas
+        return schemas
 
 
 class LiveReader:
@@ -309,10 +309,10 @@ def by_name(schemas: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader
 
     A union of several records belongs to each of them.
     """
-    names = [[type_name(one) for one in _records_of(schema) or [schema]] for schema in schemas.parsed()]
+    names = [[type_name(part) for part in _records_of(schema) or [schema]] for schema in schemas.parsed()]
     readers: dict[str, RowsReader] = {}
-    for name in dict.fromkeys(name for own in names for name in own):
-        same_name = [k for k, own in enumerate(names) if name in own]
+    for name in dict.fromkeys(name for of_schema in names for name in of_schema):
+        same_name = [k for k, of_schema in enumerate(names) if name in of_schema]
         keys = {key: same_name.index(k) for key, k in schemas.keys.items() if k in same_name}
         texts = tuple(schemas.texts[k] for k in same_name)
         readers[name] = RowsReader(Schemas(texts, keys), fields_of_last=True, framed=framed, type_name=name)

@@ -39,10 +39,10 @@ class TextCache(Generic[P, Result]):
         self._lock = Lock()
         update_wrapper(self, function)
 
-    def __call__(self, *given: P.args, **named: P.kwargs) -> Result:
-        key = (given, tuple(named.items())) if named else given
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> Result:
+        key = (arguments, tuple(named.items())) if named else arguments
         result: Any = self._results.get(key, _NONE)
-        return self._kept(key, self._function(*given, **named)) if result is _NONE else result
+        return self._remember(key, self._function(*arguments, **named)) if result is _NONE else result
 
     def __len__(self) -> int:
         return len(self._results)
@@ -60,7 +60,7 @@ class TextCache(Generic[P, Result]):
             self._results.clear()
             self.bytes = 0
 
-    def _kept(self, key: Any, result: Result) -> Result:
+    def _remember(self, key: Any, result: Result) -> Result:
         with self._lock:
             if key not in self._results:
                 self._results[key] = result

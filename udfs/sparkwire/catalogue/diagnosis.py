@@ -96,11 +96,11 @@ def _databus() -> bool:
 
 def _kafka(codec: str) -> Callable[[], bool]:
     def trip() -> bool:
-        given = [{"key": b"k", "value": b"v" * 100, "timestamp_ms": 1}]
+        written = [{"key": b"k", "value": b"v" * 100, "timestamp_ms": 1}]
         constants = (pa.array([0]), pa.array([codec]), pa.array([2], pa.int32()))
-        data = _decode("to_kafka_records", pa.array([given]), *constants)
+        data = _decode("to_kafka_records", pa.array([written]), *constants)
         [records] = _decode("kafka_records", data).to_pylist()
-        return [{field: record[field] for field in given[0]} for record in records] == given
+        return [{field: record[field] for field in written[0]} for record in records] == written
 
     return trip
 
@@ -129,33 +129,34 @@ def advice(here: ProcessFacts, others: Sequence[ProcessFacts]) -> Iterator[str]:
             )
         if other.python.split(".")[:2] != here.python.split(".")[:2]:
             yield f"{other.host} runs Python {other.python} and the driver {here.python}: set PYSPARK_PYTHON to one of them."
-    for one in (here, *others):
-        if not one.cache:
+    for process in (here, *others):
+        if not process.cache:
             yield (
-                f"{one.host} keeps no compiled kernels ({one.no_cache}): set NUMBA_CACHE_DIR to a directory that "
+                f"{process.host} keeps no compiled kernels ({process.no_cache}): set NUMBA_CACHE_DIR to a directory that "
                 "python -m sparkwire warm has filled (docs/cluster.md)."
             )
-        slow = max(one.trips.values(), default=0.0)
+        slow = max(process.trips.values(), default=0.0)
         if slow > _SLOW:
             yield (
-                f"{one.host} compiled kernels, up to {slow:.0f} s a call: run python -m sparkwire warm there, or ship its "
+                f"{process.host} compiled kernels, up to {slow:.0f} s a call: run python -m sparkwire warm there, or ship its "
                 "directory and set NUMBA_CACHE_DIR (docs/cluster.md)."
             )
-        if one.checksums == Isa.PORTABLE.value:
-            yield f"{one.host} has no carry-less multiplication: checksums come from tables, several times slower."
-        yield from (f"{one.host} is broken: {what}; report this page as an issue." for what in one.wrong)
+        if process.checksums == Isa.PORTABLE.value:
+            yield f"{process.host} has no carry-less multiplication: checksums come from tables, several times slower."
+        yield from (f"{process.host} is broken: {what}; report this page as an issue." for what in process.wrong)
 
 
-def page(title: str, one: ProcessFacts) -> Iterator[str]:
+def page(title: str, process: ProcessFacts) -> Iterator[str]:
     """The printed lines about one process."""
-    versions = ", ".join(f"{package} {version}" for package, version in one.versions.items())
-    yield f"{title} {one.host}: Python {one.python}, {versions}"
-    yield f"  checksums   {one.checksums}"
-    yield f"  ready       {one.ready}"
-    yield f"  cache       {one.kernels} kernels in {one.cache}" if one.cache else f"  cache       none: {one.no_cache}"
-    trips = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in one.trips.items())
+    versions = ", ".join(f"{package} {version}" for package, version in process.versions.items())
+    yield f"{title} {process.host}: Python {process.python}, {versions}"
+    yield f"  checksums   {process.checksums}"
+    yield f"  ready       {process.ready}"
+    cache = f"{process.kernels} kernels in {process.cache}" if process.cache else f"none: {process.no_cache}"
+    yield f"  cache       {cache}"
+    trips = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in process.trips.items())
     yield f"  round trips {trips}"
-    yield from (f"  WRONG       {what}" for what in one.wrong)
+    yield from (f"  WRONG       {what}" for what in process.wrong)
 
 
 @dataclass(frozen=True)

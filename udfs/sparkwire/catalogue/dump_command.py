@@ -40,35 +40,35 @@ _PAGE: Final = 200
 """number of rows that share the widths of their columns"""
 
 
-def run(given: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Print the rows and return the exit code of the command. Raises ValueError and OSError."""
-    if given.path == _STANDARD_INPUT:
+    if arguments.path == _STANDARD_INPUT:
         raise ValueError("dump does not read standard input: write it to a file, and name that file")
-    name, schema, batches = _rows(given)
-    if given.output:
-        _save(given.output, schema, batches)
-    elif given.json:
+    name, schema, batches = _rows(arguments)
+    if arguments.output:
+        _save(arguments.output, schema, batches)
+    elif arguments.json:
         _print_json(batches, sys.stdout)
     else:
-        _print_table(_shown(name, given, schema), batches, sys.stdout)
+        _print_table(_shown(name, arguments, schema), batches, sys.stdout)
     return 0
 
 
-def _rows(given: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.RecordBatch]]:
-    name, schema, batches = table_of(given.path, _options(given), given.format)
-    if given.corrupt:
+def _rows(arguments: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.RecordBatch]]:
+    name, schema, batches = table_of(arguments.path, _options(arguments), arguments.format)
+    if arguments.corrupt:
         if "error" not in schema.names:
             raise ValueError(printable(f"--corrupt needs a column error, and {name} has none"))
-        batches = _kept(batches, lambda batch: pc.is_valid(batch.column("error")))
-    if given.key is not None and name != kafka_log.NAME:
+        batches = _filtered(batches, lambda batch: pc.is_valid(batch.column("error")))
+    if arguments.key is not None and name != kafka_log.NAME:
         if "key" not in schema.names:
             raise ValueError(printable(f"--key needs a column key, and {name} has none"))
-        batches = _kept(batches, lambda batch: pc.equal(batch.column("key").cast(pa.string()), given.key))
-    if given.columns and name not in SOURCES:
-        names = _chosen(given.columns, schema.names)
+        batches = _filtered(batches, lambda batch: pc.equal(batch.column("key").cast(pa.string()), arguments.key))
+    if arguments.columns and name not in SOURCES:
+        names = _chosen(arguments.columns, schema.names)
         schema = pa.schema([schema.field(each) for each in names])
         batches = (batch.select(names) for batch in batches)
-    return name, schema, batches if given.head is None else _first(batches, given.head)
+    return name, schema, batches if arguments.head is None else _first(batches, arguments.head)
 
 
 def _chosen(columns: str, names: Sequence[str]) -> list[str]:
@@ -79,25 +79,25 @@ def _chosen(columns: str, names: Sequence[str]) -> list[str]:
     return chosen
 
 
-def _options(given: argparse.Namespace) -> dict[str, str]:
+def _options(arguments: argparse.Namespace) -> dict[str, str]:
     """The options of the data source that reads the path; empty if a function reads it."""
     options = dict[str, str]()
-    for each in given.option:
+    for each in arguments.option:
         name, equals, value = each.partition("=")
         if not equals or not name:
             raise ValueError(printable(f"--option takes NAME=VALUE, got {each}"))
         options[name] = value
-    if given.batches:
+    if arguments.batches:
         options["rows"] = kafka_log.BATCHES
-    if given.offset is not None:
-        options |= {"startingOffset": str(given.offset), "endingOffset": str(given.offset + 1)}
-    if given.start is not None:
-        options[_start_option(given)] = given.start
-    is_source = given.format is not None or _is_source(given.path)
-    if given.columns and is_source:
-        options["columns"] = given.columns
-    if given.key is not None and is_source and _format(given) == kafka_log.NAME:
-        options["key"] = given.key
+    if arguments.offset is not None:
+        options |= {"startingOffset": str(arguments.offset), "endingOffset": str(arguments.offset + 1)}
+    if arguments.start is not None:
+        options[_start_option(arguments)] = arguments.start
+    is_source = arguments.format is not None or _is_source(arguments.path)
+    if arguments.columns and is_source:
+        options["columns"] = arguments.columns
+    if arguments.key is not None and is_source and _format(arguments) == kafka_log.NAME:
+        options["key"] = arguments.key
     return options
 
 
@@ -109,18 +109,18 @@ def _is_source(path: str) -> bool:
         return False
 
 
-def _format(given: argparse.Namespace) -> str:
+def _format(arguments: argparse.Namespace) -> str:
     """The name of the data source."""
-    return given.format or source_of(given.path)
+    return arguments.format or source_of(arguments.path)
 
 
-def _start_option(given: argparse.Namespace) -> str:
-    if _format(given) == databus_table.NAME:
+def _start_option(arguments: argparse.Namespace) -> str:
+    if _format(arguments) == databus_table.NAME:
         return "startingScn"
-    return "startingOffset" if given.start.lstrip("-").isdigit() else "startingTimestamp"
+    return "startingOffset" if arguments.start.lstrip("-").isdigit() else "startingTimestamp"
 
 
-def _kept(batches: Iterable[pa.RecordBatch], keep: Any) -> Iterator[pa.RecordBatch]:
+def _filtered(batches: Iterable[pa.RecordBatch], keep: Any) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield batch.filter(keep(batch))
 
@@ -133,10 +133,10 @@ def _first(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
             return
 
 
-def _shown(name: str, given: argparse.Namespace, schema: pa.Schema) -> list[str]:
-    if given.columns:
+def _shown(name: str, arguments: argparse.Namespace, schema: pa.Schema) -> list[str]:
+    if arguments.columns:
         return list(schema.names)
-    kind = {kafka_log.NAME: "batches" if given.batches else "records", databus_table.NAME: "events"}.get(name, name)
+    kind = {kafka_log.NAME: "batches" if arguments.batches else "records", databus_table.NAME: "events"}.get(name, name)
     return [each for each in _SHOWN.get(kind, schema.names) if each in schema.names]
 
 

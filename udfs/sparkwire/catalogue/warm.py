@@ -83,21 +83,24 @@ def _calls() -> Iterator[tuple[Function, Sequence[pa.Array]]]:
             column = pa.array(rows, type)
             for function in FUNCTIONS.values():
                 if function.name != "to_kafka_records":
-                    yield function, [_given(argument, column) for argument in function.arguments if argument.required]
+                    yield (
+                        function,
+                        [_column_of(argument, column) for argument in function.arguments if argument.required],
+                    )
     writer = FUNCTIONS["to_kafka_records"]
     records = FUNCTIONS["kafka_records"].decode(pa.array([SAMPLES["segment"]], pa.binary()))
     for magic in (0, 1, 2):
         for codec in writable(magic):
-            given = (_records(records, magic), pa.array([0]), pa.array([codec]), pa.array([magic], pa.int32()))
-            yield writer, given
+            arguments = (_records(records, magic), pa.array([0]), pa.array([codec]), pa.array([magic], pa.int32()))
+            yield writer, arguments
 
 
 def _read_files() -> None:
     """Read the example files with the data sources, as a batch query and as a new stream."""
     options: list[dict[str, str]] = [{}, {"rows": "batches"}, {"rows": "batches", "columns": "base_offset"}]
     options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}, {"key": "u"}]
-    for given in options:
-        _drain(_log("kafka/orders-0", maxSplitBytes="4k", **given))
+    for chosen in options:
+        _drain(_log("kafka/orders-0", maxSplitBytes="4k", **chosen))
     for log in sorted((_DATA / "kafka").glob("*.log")):
         _drain(_log(f"kafka/{log.name}"))
     for events in sorted((_DATA / "databus").glob("*.bin")):
@@ -207,7 +210,7 @@ def _records(records: pa.ListArray, magic: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(records.offsets, chosen)
 
 
-def _given(argument: Argument, column: pa.Array) -> pa.Array:
+def _column_of(argument: Argument, column: pa.Array) -> pa.Array:
     """A column of an argument's type: the samples, values decoded from them, or zeros."""
     if pa.types.is_binary(argument.type):
         return column

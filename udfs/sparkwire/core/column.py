@@ -308,9 +308,9 @@ def without_repeats(
     rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
     named = rows * (int(codes.max(initial=0)) + 1) + codes
     _, from_the_end = np.unique(named[::-1], return_index=True)
-    kept = np.sort(len(named) - 1 - from_the_end)
-    counts = np.bincount(rows[kept], minlength=len(ends) - 1)
-    chosen = pa.array(kept)
+    lasts = np.sort(len(named) - 1 - from_the_end)
+    counts = np.bincount(rows[lasts], minlength=len(ends) - 1)
+    chosen = pa.array(lasts)
     return np.concatenate(([0], np.cumsum(counts))).astype(np.int32), [keys.take(chosen), items.take(chosen)]
 
 

@@ -151,10 +151,12 @@ class Function:
         if self.called_on_null:
             return self.decoder(*columns, **constants)
         needed = [a.required for a in self.arguments if not a.constant]
-        given = [column for column, is_needed in zip(columns, needed, strict=True) if is_needed and column is not None]
-        if any(pa.types.is_null(column.type) for column in given):
-            return pa.nulls(len(given[0]), self.return_type)
-        return masked(self.decoder(*columns, **constants), given)
+        required = [
+            column for column, is_needed in zip(columns, needed, strict=True) if is_needed and column is not None
+        ]
+        if any(pa.types.is_null(column.type) for column in required):
+            return pa.nulls(len(required[0]), self.return_type)
+        return masked(self.decoder(*columns, **constants), required)
 
     @cached_property
     def _declared(self) -> tuple[list[pa.DataType], dict[str, Any]] | None:
@@ -176,18 +178,18 @@ class Function:
 
     def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[pa.Array | None], dict[str, Any]]:
         names = [argument.name for argument in self.arguments]
-        given = dict(zip(names, args, strict=False)) | dict(named)
-        missing = [a for a in self.arguments if a.required and a.name not in given]
+        passed = dict(zip(names, args, strict=False)) | dict(named)
+        missing = [a for a in self.arguments if a.required and a.name not in passed]
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
             raise TypeError(printable(self._call_error(args, named)))
         columns: dict[str, pa.Array | None] = {}
         constants: dict[str, Any] = {}
         for argument in self.arguments:
-            value = given.get(argument.name, argument.default)
+            value = passed.get(argument.name, argument.default)
             if argument.constant:
                 constants[argument.name] = constant(value, argument, self.name)
-            elif argument.name in given:
+            elif argument.name in passed:
                 if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
                     wrong = f"the {_nth(names.index(argument.name))}, {argument.name}: {brief(argument.sql)}, got {kind(value)}"
                     raise TypeError(

@@ -74,11 +74,11 @@ def distinct_names(names: Sequence[str], taken: Iterable[str] = ()) -> list[str]
     >>> distinct_names(["id", "ID", "_error_"], taken=["_error_"])
     ['id', 'ID_2', '_error__2']
     """
-    used, own = {name.lower() for name in taken}, {name.lower() for name in names}
+    used, requested = {name.lower() for name in taken}, {name.lower() for name in names}
     distinct: list[str] = []
     for name in names:
         free, k = name, 1
-        while free.lower() in used or (k > 1 and free.lower() in own):
+        while free.lower() in used or (k > 1 and free.lower() in requested):
             k += 1
             free = f"{name}_{k}"
         used.add(free.lower())

@@ -259,9 +259,9 @@ def split_members(raw: pa.Array) -> pa.Array:
     members = pc.split_pattern(raw, ",")
     counts = np.asarray(members.value_lengths().fill_null(0), np.int64)
     empty = bools_of(pc.equal(raw, "").fill_null(False))
-    kept = ~np.repeat(empty, counts)
+    is_selected = ~np.repeat(empty, counts)
     offsets = np.concatenate(([0], np.cumsum(np.where(empty, 0, counts)))).astype(np.int32)
-    return lists(offsets, members.flatten().filter(pa.array(kept)), bools_of(raw.is_valid()))
+    return lists(offsets, members.flatten().filter(pa.array(is_selected)), bools_of(raw.is_valid()))
 
 
 def _bits(raw: pa.Array, type: Type) -> pa.Array:

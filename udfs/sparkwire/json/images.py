@@ -128,9 +128,9 @@ def text_map(images: Images, texts: Callable[[Values, Ints | slice], pa.Array]) 
     listed, names = images.listed, images.names
     if images.hidden is None:
         return maps(listed.firsts, names, texts(listed.values, slice(None)), images.present)
-    kept = np.flatnonzero(~images.hidden)
+    visible = np.flatnonzero(~images.hidden)
     firsts = np.concatenate(([0], np.cumsum(~images.hidden)))[listed.firsts].astype(np.int32)
-    return maps(firsts, names.take(primitive(kept)), texts(listed.values.at(kept), kept), images.present)
+    return maps(firsts, names.take(primitive(visible)), texts(listed.values.at(visible), visible), images.present)
 
 
 # -- arrays of items with a name and a value, as objects

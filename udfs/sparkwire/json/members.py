@@ -210,36 +210,36 @@ def mark_repeats(data: Bytes, starts: Ints, sizes: Ints, kinds: Kinds, keys: Int
     Plain keys are compared. An object with an escaped key, or with more than ``MANY`` keys, is always marked. ``keys`` is scratch
     with 3 times ``MANY`` items.
     """
-    known = 0
+    compared = 0
     for row in range(marked.size):
         marked[row] = False
         if kinds[row] == OBJECT:
-            marked[row], known = _repeats(data, starts[row] + 1, starts[row] + sizes[row], keys, known)
+            marked[row], compared = _repeats(data, starts[row] + 1, starts[row] + sizes[row], keys, compared)
 
 
 @kernel
-def _repeats(data: Bytes, pos: int, end: int, keys: Ints, known: int) -> tuple[bool, int]:
-    """Whether keys may repeat, and the number of keys known to be distinct. The first ``known`` of ``keys`` are distinct.
+def _repeats(data: Bytes, pos: int, end: int, keys: Ints, compared: int) -> tuple[bool, int]:
+    """Whether keys may repeat, and the number of keys that are compared already. The first ``compared`` of ``keys`` are distinct.
 
-    Objects of one table have the same keys in the same order, so the known keys need not be compared again.
+    Objects of one table have the same keys in the same order, so these keys need not be compared again.
     """
     block, ahead, count = pos - BLOCK, uint64(0), 0
     pos = blank(data, pos, end)
     while u8(data, pos) != RIGHT_BRACE:
         close, escaped, block, ahead = _string_end(data, pos, end, block, ahead)
         if escaped or count == MANY:
-            return True, known
-        if count >= known or not _is_key(data, pos + 1, close, keys, count):
+            return True, compared
+        if count >= compared or not _is_key(data, pos + 1, close, keys, count):
             for i in range(count):
                 if _is_key(data, pos + 1, close, keys, i):
-                    return True, known
+                    return True, compared
             k = uint64(count)
             keys[0, k], keys[1, k], keys[2, k] = pos + 1, close - pos - 1, first_word(data, pos + 1, close - pos - 1)
-            known = count + 1
+            compared = count + 1
         count += 1
         pos = blank(data, blank(data, close + 1, end) + 1, end)
         pos, block, ahead = _next_member(data, pos, end, block, ahead)
-    return False, known
+    return False, compared
 
 
 @kernel

@@ -323,12 +323,12 @@ def _members(texts: pa.Array, type: Type) -> pa.Array:
 
 def _of_mask(text: str, type: Type) -> list[str] | None:
     names = type.names
-    given = text.split(",") if text else []
-    if type.logical == "set_by_name" and set(given) <= set(names):
-        return given
+    members = text.split(",") if text else []
+    if type.logical == "set_by_name" and set(members) <= set(names):
+        return members
     if _MASK.fullmatch(text) and int(text) < 1 << len(names):
         return [name for k, name in enumerate(names) if int(text) >> k & 1]
-    return given if set(given) <= set(names) else None
+    return members if set(members) <= set(names) else None
 
 
 def _arrays(items: Values) -> pa.Array:

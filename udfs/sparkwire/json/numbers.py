@@ -139,10 +139,10 @@ def _with_filters(decimals: pa.Array, type: pa.DataType) -> pa.Array:
 
 def decimals_of(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Decimals from texts; NULL if a number has more digits than the type."""
-    numbers, known = plain_texts.decimals(texts, type)
+    numbers, valid = plain_texts.decimals(texts, type)
     words = np.stack([numbers, numbers >> (_WORD - 1)], axis=1).view(np.uint64)
-    column = _of_words(words, known, type)
-    others = bools_of(texts.is_valid()) & ~known
+    column = _of_words(words, valid, type)
+    others = bools_of(texts.is_valid()) & ~valid
     if not others.any():
         return column
     return pc.replace_with_mask(

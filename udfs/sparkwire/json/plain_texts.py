@@ -25,16 +25,16 @@ class Numbers(NamedTuple):
     """A number for each text, and which texts have one."""
 
     numbers: Ints
-    known: Bools
+    valid: Bools
 
 
 def integers(texts: pa.Array, type: pa.DataType) -> pa.Array:
     """Integers; NULL for texts with a plus or a leading zero, for any other text, and for numbers outside the type."""
     bounds = np.iinfo(type.to_pandas_dtype())
     data, offsets, _ = binary_of(texts)
-    numbers, known = _room(texts)
-    read_plain_integers(data, offsets, int(bounds.min), int(bounds.max), numbers, known)
-    return primitive(numbers.astype(bounds.dtype), known)
+    numbers, valid = _room(texts)
+    read_plain_integers(data, offsets, int(bounds.min), int(bounds.max), numbers, valid)
+    return primitive(numbers.astype(bounds.dtype), valid)
 
 
 def decimals(texts: pa.Array, type: pa.DataType) -> Numbers:
@@ -48,17 +48,17 @@ def decimals(texts: pa.Array, type: pa.DataType) -> Numbers:
 def dates(texts: pa.Array) -> pa.Array:
     """DATE from texts such as ``2024-02-29``; NULL for other texts and for zero dates."""
     data, offsets, _ = binary_of(texts)
-    numbers, known = _room(texts)
-    read_dates(data, offsets, numbers, known)
-    return primitive(numbers.astype(np.int32), known, pa.date32())
+    numbers, valid = _room(texts)
+    read_dates(data, offsets, numbers, valid)
+    return primitive(numbers.astype(np.int32), valid, pa.date32())
 
 
 def local_times(texts: pa.Array) -> pa.Array:
     """TIMESTAMP_NTZ from texts such as ``2024-02-29 01:02:03.5``; NULL for other texts and for zero dates."""
     data, offsets, _ = binary_of(texts)
-    numbers, known = _room(texts)
-    read_local_times(data, offsets, numbers, known)
-    return micros(numbers, known).view(LOCAL)
+    numbers, valid = _room(texts)
+    read_local_times(data, offsets, numbers, valid)
+    return micros(numbers, valid).view(LOCAL)
 
 
 def _room(texts: pa.Array) -> Numbers:
@@ -67,12 +67,12 @@ def _room(texts: pa.Array) -> Numbers:
 
 @kernel
 def read_plain_integers(
-    data: Bytes, offsets: NDArray[Any], lowest: int, highest: int, numbers: Ints, known: Bools
+    data: Bytes, offsets: NDArray[Any], lowest: int, highest: int, numbers: Ints, valid: Bools
 ) -> None:
     """Read integers without a plus, leading zeros or a negative zero."""
     for i in range(numbers.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
-        numbers[i], known[i] = 0, False
+        numbers[i], valid[i] = 0, False
         if start == end:
             continue
         first = start + (1 if u8(data, start) == _MINUS else 0)
@@ -80,7 +80,7 @@ def read_plain_integers(
         if is_zero or (_digits_end(data, first, end) == end and first < end and u8(data, first) != _ZERO):
             number, fits = read_integer(data, start, end - start)
             if fits and lowest <= number <= highest:
-                numbers[i], known[i] = number, True
+                numbers[i], valid[i] = number, True
 
 
 @kernel
@@ -93,12 +93,12 @@ def _digits_end(data: Bytes, pos: int, end: int) -> int:
 
 @kernel
 def read_plain_decimals(
-    data: Bytes, offsets: NDArray[Any], scale: int, bound: int, numbers: Ints, known: Bools
+    data: Bytes, offsets: NDArray[Any], scale: int, bound: int, numbers: Ints, valid: Bools
 ) -> None:
     """Read decimals without an exponent, up to ``bound`` and with up to ``scale`` decimals, as unscaled numbers."""
     for i in range(numbers.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
-        numbers[i], known[i] = 0, False
+        numbers[i], valid[i] = 0, False
         if start == end:
             continue
         negative = u8(data, start) == _MINUS
@@ -119,25 +119,25 @@ def read_plain_decimals(
         for _ in range(shown, scale):
             number *= 10
         if number < bound:
-            numbers[i], known[i] = -number if negative else number, True
+            numbers[i], valid[i] = -number if negative else number, True
 
 
 @kernel
-def read_dates(data: Bytes, offsets: NDArray[Any], days: Ints, known: Bools) -> None:
+def read_dates(data: Bytes, offsets: NDArray[Any], days: Ints, valid: Bools) -> None:
     """Read dates [days since epoch]."""
     for i in range(days.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
-        days[i], known[i] = 0, False
+        days[i], valid[i] = 0, False
         if end - start == _DATE:
-            days[i], known[i] = _date(data, start)
+            days[i], valid[i] = _date(data, start)
 
 
 @kernel
-def read_local_times(data: Bytes, offsets: NDArray[Any], times: Ints, known: Bools) -> None:
+def read_local_times(data: Bytes, offsets: NDArray[Any], times: Ints, valid: Bools) -> None:
     """Read dates with times [us since epoch]. A fraction has up to nine digits; those after the sixth are zeros."""
     for i in range(times.size):
         start, end = int64(offsets[i]), int64(offsets[i + 1])
-        times[i], known[i] = 0, False
+        times[i], valid[i] = 0, False
         if end - start < _TIME:
             continue
         day, is_date = _date(data, start)
@@ -152,7 +152,7 @@ def read_local_times(data: Bytes, offsets: NDArray[Any], times: Ints, known: Boo
         fraction, is_fraction = _fraction(data, start + _TIME, end)
         if is_date and is_time and is_fraction:
             seconds = day * _DAY + hour * 3600 + minute * 60 + second
-            times[i], known[i] = seconds * 1_000_000 + fraction, True
+            times[i], valid[i] = seconds * 1_000_000 + fraction, True
 
 
 @kernel

@@ -72,8 +72,8 @@ def _float(items: Values, type: Type) -> Converted:
     is_text = _is_text(items)
     if is_text.any():
         words = values.texts(items.only(is_text))
-        known = pc.is_in(words, pa.array(_WORDS))
-        floats = pc.coalesce(floats, pc.cast(pc.if_else(known, words, None), type.wire))
+        is_word = pc.is_in(words, pa.array(_WORDS))
+        floats = pc.coalesce(floats, pc.cast(pc.if_else(is_word, words, None), type.wire))
     return _plain(floats)
 
 
@@ -139,11 +139,11 @@ def _map(items: Values, type: Type) -> Converted:
     if type.inner[0].kind != "string":
         return _pairs(items, type)
     images = Images(items.only(items.kinds == OBJECT))
-    kept = np.arange(len(images.rows)) if images.superseded is None else np.flatnonzero(~images.superseded)
-    firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
-    inner = read(images.listed.counted_values.at(kept), type.inner[1])
+    visible = np.arange(len(images.rows)) if images.superseded is None else np.flatnonzero(~images.superseded)
+    firsts = np.searchsorted(visible, images.listed.firsts).astype(np.int32)
+    inner = read(images.listed.counted_values.at(visible), type.inner[1])
     invalid = _any_of(inner.invalid, firsts)
-    names = images.names.take(primitive(kept))
+    names = images.names.take(primitive(visible))
     return Converted(maps(firsts, names, inner.column, (items.kinds == OBJECT) & ~invalid), invalid)
 
 
@@ -157,9 +157,9 @@ def _pairs(items: Values, type: Type) -> Converted:
     entries = read(both.at_or_absent(np.where(is_pair, first + 1, -1)), type.inner[1])
     nameless = ~bools_of(keys.column.is_valid())
     invalid = _any_of(~is_pair | nameless | keys.invalid | entries.invalid, listed.firsts)
-    kept = np.flatnonzero(~nameless)  # a map cannot have a NULL key, so the row is rejected
-    firsts = np.searchsorted(kept, listed.firsts).astype(np.int32)
-    names, inner = (column.take(primitive(kept)) for column in (keys.column, entries.column))
+    named = np.flatnonzero(~nameless)  # a map cannot have a NULL key, so the row is rejected
+    firsts = np.searchsorted(named, listed.firsts).astype(np.int32)
+    names, inner = (column.take(primitive(named)) for column in (keys.column, entries.column))
     return Converted(maps(firsts, names, inner, (items.kinds == ARRAY) & ~invalid), invalid)
 
 

@@ -220,7 +220,7 @@ def scan_documents(
         whether the document is one JSON object and nothing else
     """
     slots, found, state = scratch.slots, scratch.found, scratch.template.state
-    known, last, size, marks = 0, 0, 0, 0
+    columns, last, size, marks = 0, 0, 0, 0
     way, rows, failures, seen, parsed = _NOTE, 0, 0, 0, 0
     for row in range(valid.size):
         begin, end = int64(begins[row]), int64(ends[row])
@@ -251,11 +251,11 @@ def scan_documents(
             way, rows = _NOTE, 0
         if found[0] > kinds.shape[0]:
             return False
-        while known < found[0]:
+        while columns < found[0]:
             for before in range(row):
-                kinds[known, before], sizes[known, before] = grammar.ABSENT, -1
-            known += 1
-        for column in range(known):
+                kinds[columns, before], sizes[columns, before] = grammar.ABSENT, -1
+            columns += 1
+        for column in range(columns):
             c, r, s = uint64(column), uint64(row), uint64(found[uint64(column + 1)])
             kind = slots[_KIND, s]
             kinds[c, r], sizes[c, r] = kind, slots[_SIZE, s]

@@ -287,7 +287,7 @@ class JsonRows:
         return empty
 
     def unknown(self) -> list[MapEntries]:
-        rows = np.flatnonzero(self.present & (self._documents.known() != self.objects.counts))
+        rows = np.flatnonzero(self.present & (self._documents.counts() != self.objects.counts))
         if not len(rows):
             return []
         images = Images(self.objects.at(rows))

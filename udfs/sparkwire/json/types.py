@@ -266,11 +266,11 @@ def _of_schema(schema: Mapping[str, Any], levels: int) -> Type:
     if kind == "map":
         return Type(kind, inner=(_of_schema(schema["keys"], below), _of_schema(schema["values"], below)))
     if kind == "struct":
-        known = _STRUCTS.get(_short(schema.get("name") or ""))
+        struct = _STRUCTS.get(_short(schema.get("name") or ""))
         fields = schema["fields"]
         names = tuple(str(field["field"]) for field in fields)
-        if known is not None and set(names) <= set(known.names):
-            return known
+        if struct is not None and set(names) <= set(struct.names):
+            return struct
         if len(set(names)) < len(names) or not names:
             raise ValueError("a struct has each field once, and one at least")
         return Type(kind, inner=tuple(_of_schema(field, below) for field in fields), names=names)

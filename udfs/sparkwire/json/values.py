@@ -98,7 +98,7 @@ class Documents(NamedTuple):
         joined = [self.value(slot).unless(chosen, other.value(slot).at_or_absent(places)) for slot in slots.tolist()]
         return Documents(self.data, found, joined, self.intact)
 
-    def known(self) -> Ints:
+    def counts(self) -> Ints:
         """How many of the selected values each document has."""
         count = np.zeros(len(self.intact), np.int64)
         for value in self.values:
@@ -191,9 +191,11 @@ def from_base64(text: pa.Array, padded: bool = False) -> pa.Array:
     measure_decoded(source.data, source.offsets, sizes)
     if padded:
         sizes[np.diff(source.offsets) % 4 != 0] = -1
-    known = sizes if source.valid is None else np.where(source.valid, sizes, -1)
+    sizes_of_valid = sizes if source.valid is None else np.where(source.valid, sizes, -1)
     return build(
-        known, lambda offsets, out: write_decoded(source.data, source.offsets, known, offsets, out), pa.binary()
+        sizes_of_valid,
+        lambda offsets, out: write_decoded(source.data, source.offsets, sizes_of_valid, offsets, out),
+        pa.binary(),
     )
 
 

@@ -54,10 +54,14 @@ def compiled(schema: Registered) -> ProtoFile:
                 raise ValueError(printable(f"{schema.title} refers to {name}, which is not the path of an import"))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
-        known = Path(grpc_tools.__file__).parent / "_proto"
-        given = ["-I.", f"-I{known}", "--include_imports", "--descriptor_set_out=set", _FILE]
+        bundled = Path(grpc_tools.__file__).parent / "_proto"
+        arguments = ["-I.", f"-I{bundled}", "--include_imports", "--descriptor_set_out=set", _FILE]
         run = subprocess.run(
-            [sys.executable, "-m", "grpc_tools.protoc", *given], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "grpc_tools.protoc", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if run.returncode:
             errors = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]

@@ -207,8 +207,8 @@ class Folder:
         os.mkdir(self.full(to))  # noqa: PTH102
         with os.scandir(self.full(name)) as entries:
             for entry in entries:
-                one = self.link_tree if entry.is_dir(follow_symlinks=False) else self.link
-                one(f"{name}/{entry.name}", f"{to}/{entry.name}")
+                link = self.link_tree if entry.is_dir(follow_symlinks=False) else self.link
+                link(f"{name}/{entry.name}", f"{to}/{entry.name}")
         self.sync(to)
 
     def as_mode_of(self, name: str, of: str) -> None:
@@ -254,8 +254,8 @@ class Folder:
                 names = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
         except FileNotFoundError:
             return
-        for one, is_folder in names:
-            (self.remove_tree if is_folder else self.remove)(f"{name}/{one}")
+        for entry_name, is_folder in names:
+            (self.remove_tree if is_folder else self.remove)(f"{name}/{entry_name}")
         with suppress(FileNotFoundError):
             os.rmdir(self.full(name))  # noqa: PTH106
 

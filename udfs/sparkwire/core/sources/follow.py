@@ -155,17 +155,20 @@ class Follower(ABC, Generic[Log, Offset]):
         """Report a log that no longer exists. Raises DataLossError like `tasks`."""
 
     @abstractmethod
-    def offset_from(self, kept: Any) -> Offset:
+    def offset_from(self, stored: Any) -> Offset:
         """Parse a log's offset in a checkpoint. Raises TypeError, ValueError or KeyError if it is invalid."""
 
     @abstractmethod
-    def kept(self, offset: Offset) -> Mapping[str, Any]:
+    def to_checkpoint(self, offset: Offset) -> Mapping[str, Any]:
         """The form of an offset in a checkpoint."""
 
     # -- checkpoints
 
     def _dumped(self, offsets: Mapping[str, Offset]) -> Checkpoint:
-        return {"version": VERSION, "logs": {name: self.kept(offset) for name, offset in sorted(offsets.items())}}
+        return {
+            "version": VERSION,
+            "logs": {name: self.to_checkpoint(offset) for name, offset in sorted(offsets.items())},
+        }
 
     def _parsed(self, checkpoint: Any) -> dict[str, Offset]:
         """Parse the offsets of a checkpoint. Raises ValueError if this source did not write it."""
@@ -182,17 +185,17 @@ class Follower(ABC, Generic[Log, Offset]):
         if not isinstance(logs, dict):
             self._reject(checkpoint)
         offsets = {}
-        for name, kept in logs.items():
+        for name, stored in logs.items():
             try:
-                offsets[name] = self.offset_from(kept)
+                offsets[name] = self.offset_from(stored)
             except (TypeError, ValueError, KeyError, AttributeError):
-                self._reject({name: kept})
+                self._reject({name: stored})
         return offsets
 
-    def _reject(self, kept: Any) -> NoReturn:
+    def _reject(self, stored: Any) -> NoReturn:
         raise ValueError(
             printable(
-                f"{self.source}: the query checkpoint says {kept!r:.200}, which no stream of {self.source} has written: "
+                f"{self.source}: the query checkpoint says {stored!r:.200}, which no stream of {self.source} has written: "
                 "it is of another source or was edited. Start the query with a new checkpointLocation"
             )
         )

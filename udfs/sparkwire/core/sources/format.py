@@ -21,7 +21,7 @@ class Files(Protocol):
     def NAME(self) -> str:  # noqa: N802
         """The name in ``spark.read.format``."""
 
-    def query(self, given: Mapping[str, str], /) -> Any:
+    def query(self, texts: Mapping[str, str], /) -> Any:
         """Parse the options. Raises ValueError if an option is unknown or invalid."""
 
     def input_files(self, query: Any, /) -> Sequence[Any]:
@@ -52,7 +52,7 @@ class Files(Protocol):
 class Sink(Protocol):
     """A module that writes files of one format. Its function ``write_of`` parses options; the result is plain data."""
 
-    def write_of(self, given: Mapping[str, str], schema: pa.Schema, overwrite: bool, /) -> Any:
+    def write_of(self, texts: Mapping[str, str], schema: pa.Schema, overwrite: bool, /) -> Any:
         """Parse the options. Raises ValueError if an option or a column is unknown or invalid."""
 
     def begin(self, write: Any, job: str, owner: Process, /) -> None:

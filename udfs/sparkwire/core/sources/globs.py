@@ -38,7 +38,7 @@ class Glob:
             now = self._taken_up(
                 following
                 for k in now
-                if k < end and (known := self._states[k].character) is not None and known.match(character)
+                if k < end and (pattern := self._states[k].character) is not None and pattern.match(character)
                 for following in self._states[k].following
             )
         return end in now
@@ -84,8 +84,8 @@ def _machine(pattern: str) -> list[_State]:
             states.append(_State(_ANY, (at + 1,)))
         elif token[0] == "[" and token[-1] == "]":
             inside = re.sub(r"([\\^\[])", r"\\\1", token[1:-1])
-            known = re.compile(f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]", re.DOTALL)
-            states.append(_State(known, (at + 1,)))
+            characters = re.compile(f"[^{inside[1:]}]" if inside[0] == "!" else f"[{inside}]", re.DOTALL)
+            states.append(_State(characters, (at + 1,)))
         else:
             states += [_State(re.compile(re.escape(one)), (at + k + 1,)) for k, one in enumerate(token)]
     if braces:

@@ -234,7 +234,7 @@ def _parsed_plan(folder: Folder, job: str, plan: Any) -> Plan:
     }
     if not isinstance(plan["dropped"], list):
         raise ValueError(f"{plan['dropped']!r} is no list of files")
-    moves = {staged(one): checked(name, 2) for one, name in plan["moves"].items()}
+    moves = {staged(file): checked(name, 2) for file, name in plan["moves"].items()}
     return Plan(swaps, moves, [checked(name, 2) for name in plan["dropped"]])
 
 

@@ -30,11 +30,11 @@ class Option(NamedTuple):
     doc: str
 
 
-def parsed(source: str, table: Sequence[Option], given: Mapping[str, str]) -> dict[str, Any]:
+def parsed(source: str, table: Sequence[Option], texts: Mapping[str, str]) -> dict[str, Any]:
     """The value of every option of a source, by name. Raises ValueError if an option is unknown or its value is invalid."""
     by_name = {option.name.lower(): option for option in table}
     values = {option.name: option.default for option in table}
-    for name, text in given.items():
+    for name, text in texts.items():
         option = by_name.get(name.lower())
         if option is None:
             names = ", ".join(option.name for option in table)
@@ -113,11 +113,11 @@ def whole_number(value: str) -> int:
 
 def instant(value: str) -> int:
     """A time [ms since epoch], from milliseconds or ISO text with a time zone. Rounded up, so that nothing older is included."""
-    given = value.strip()
-    if re.match(r"^-?\d+$", given) and abs(int(given)) < 2**63:
-        return int(given)
+    text = value.strip()
+    if re.match(r"^-?\d+$", text) and abs(int(text)) < 2**63:
+        return int(text)
     try:
-        moment = datetime.fromisoformat(given)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
     if moment.tzinfo is None:
@@ -150,12 +150,12 @@ def not_null(comparisons: Sequence[Comparison]) -> Iterator[tuple[Any, ...]]:
     """Each comparison's column, operator and values without NULLs. A row must match at least one of the values."""
     for column, operator, value in comparisons:
         values = value if operator == "in" else (value,)
-        yield column, operator, *(one for one in values if one is not None)
+        yield column, operator, *(each for each in values if each is not None)
 
 
-def within(kept: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
-    """The ``values`` that are in ``kept``; None keeps all."""
-    return frozenset(values) if kept is None else kept.intersection(values)
+def within(allowed: frozenset[Any] | None, values: Sequence[Any]) -> frozenset[Any]:
+    """The ``values`` that are in ``allowed``; None keeps all."""
+    return frozenset(values) if allowed is None else allowed.intersection(values)
 
 
 def bounds_of(operator: str, *values: int) -> tuple[int, int]:

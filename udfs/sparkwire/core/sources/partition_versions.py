@@ -150,8 +150,8 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
     """Replace a partition by its new version. Returns false if it has changed meanwhile and stays unchanged."""
     new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
     was = state.decided.swaps[name]
-    for one in (name, new, old):
-        folder.check_inside(one)
+    for path in (name, new, old):
+        folder.check_inside(path)
     if _is_swapped(folder, state, name):
         return True
     if was is not None and not folder.has(f"{new}/{mark(state.job)}"):
@@ -206,8 +206,8 @@ def _undo(folder: Folder, state: JobState) -> None:
 def _swap_back(folder: Folder, state: JobState, name: str) -> bool:
     """Restore the old version of a partition. Returns whether there was anything to do."""
     new, old = (f"{SIDE}/{state.job}/{which}/{name}" for which in ("new", "old"))
-    for one in (name, new, old):
-        folder.check_inside(one)
+    for path in (name, new, old):
+        folder.check_inside(path)
     is_swapped, has_old = _is_swapped(folder, state, name), folder.has(old)
     if is_swapped and state.decided.swaps[name] is not None and not has_old:
         folder.exchange(new, name)

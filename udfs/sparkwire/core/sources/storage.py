@@ -252,8 +252,8 @@ def _first_line(error: BaseException) -> str:
 def _s3(root: str, query: str) -> tuple[Any, str]:
     """Open an S3 store with options that ``pyarrow.fs`` supports, but not in a URI."""
     words = {"true": True, "false": False}
-    given = {name: words.get(value, value) for name, value in parse_qsl(query[1:])}
-    return fs.S3FileSystem(**given), root.partition("://")[2]
+    arguments = {name: words.get(value, value) for name, value in parse_qsl(query[1:])}
+    return fs.S3FileSystem(**arguments), root.partition("://")[2]
 
 
 Needed = Callable[[str], bool]
@@ -422,8 +422,8 @@ def _tree(top: str, needed: Needed, folders: dict[str, tuple[int, int]]) -> list
     paths, seen = list[str](), set[tuple[int, int]]()
     folders[top] = _folder_state(top)
     tops = [top]
-    for one in tops:  # the links in a tree follow after the tree
-        for folder, below, names in os.walk(one, onerror=fail):
+    for root in tops:  # the links in a tree follow after the tree
+        for folder, below, names in os.walk(root, onerror=fail):
             info = _status(folder)
             if info is None or (info.st_dev, info.st_ino) in seen:
                 below.clear()
@@ -600,16 +600,16 @@ class OpenFile:
         Raises FileCut if the file has become shorter than in the listing.
         """
         size = max(0, min(size, self.size - position))
-        kept = position - self._start
-        if kept >= 0 and kept + size <= len(self._held):
-            return read_only(self._held[kept : kept + size])
+        begin = position - self._start
+        if begin >= 0 and begin + size <= len(self._held):
+            return read_only(self._held[begin : begin + size])
         if len(self._buffer) < size:
             self._buffer, old = np.empty(size, np.uint8), self._held
         else:
             old = self._held
-        have = max(0, len(old) - kept) if kept >= 0 else 0
+        have = max(0, len(old) - begin) if begin >= 0 else 0
         if have:
-            self._buffer[:have] = old[kept:]
+            self._buffer[:have] = old[begin:]
         self._fill(position + have, self._buffer[have:size])
         self._start, self._held = position, self._buffer[:size]
         return read_only(self._held.view())

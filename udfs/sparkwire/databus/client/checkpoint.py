@@ -71,8 +71,8 @@ class Checkpoint(NamedTuple):
             )
         numbers = {name: _number(body.pop(key, None), key) for name, key in _NUMBERS.items()}
         timestamp = numbers.pop("timestamp_nanos")
-        known = {name: UNKNOWN if number is None else number for name, number in numbers.items()}
-        return cls(**known, timestamp_nanos=timestamp, mode=mode, bootstrap=tuple(body.items())).validated()
+        values = {name: UNKNOWN if number is None else number for name, number in numbers.items()}
+        return cls(**values, timestamp_nanos=timestamp, mode=mode, bootstrap=tuple(body.items())).validated()
 
     def __str__(self) -> str:
         body: dict[str, Any] = {} if self.timestamp_nanos is None else {"tsNsecs": self.timestamp_nanos}

@@ -139,8 +139,8 @@ class Page:
         """Which events have an unknown schema id; all false without ``check``."""
         if not self._check:
             return np.zeros(self.rows, np.bool_)
-        known = self._schemas
-        return np.fromiter((id not in known for id in self.values("schema_id")), np.bool_, self.rows)
+        schemas = self._schemas
+        return np.fromiter((id not in schemas for id in self.values("schema_id")), np.bool_, self.rows)
 
     def runs(self, row: int) -> Iterator[Run]:
         """The runs from a row on. The row may be in the middle of a run."""
@@ -192,7 +192,7 @@ class Page:
             raise LookupError(printable(f"unknown schema id {name}: pass sources= with its schema"))
         decoded = self._typed.get(id)
         if decoded is None:
-            rows = [k for k, own in enumerate(self.values("schema_id")) if own == id]
+            rows = [k for k, schema_id in enumerate(self.values("schema_id")) if schema_id == id]
             payloads = FORMAT.by_name["dbus_value"].decode(self.events.take(pa.array(rows)))
             decoded = self._typed[id] = dict(zip(rows, records(payloads, text), strict=True))
         return decoded[row]

@@ -23,7 +23,7 @@ from sparkwire.databus.client.state import Retries, Settings, State, Status, Win
 from sparkwire.errors import DispatcherRetriesExhaustedError
 
 
-class KeptPages:
+class PageQueue:
     """Pages of events with two positions: the next event and the last checkpoint. It is Databus's buffer with its two iterators.
 
     Numbers of events count from the first event. It releases a page when both positions are after it.
@@ -102,7 +102,7 @@ class Dispatcher:
         """the failure that closed the dispatcher"""
         self._persist = persist
         self._names: dict[int, Source] = {}
-        self._kept = KeptPages()
+        self._pages = PageQueue()
         self._size = 0  # bytes delivered since the last checkpoint
         self._progress = Progress()
         self._report = WindowReport()
@@ -126,23 +126,23 @@ class Dispatcher:
     def feed(self, page: Page) -> None:
         """Append a page of events."""
         if self.is_open:
-            self._kept.feed(page)
+            self._pages.feed(page)
 
     def run(self) -> None:
         """Dispatch all pending events, or until the dispatcher closes."""
-        kept, threshold = self._kept, self.settings.threshold
-        while self.is_open and kept.has_next:
-            first, page = kept.page()
-            for run in page.runs(kept.at - first):
+        pages, threshold = self._pages, self.settings.threshold
+        while self.is_open and pages.has_next:
+            first, page = pages.page()
+            for run in page.runs(pages.at - first):
                 success = self._data_events(page, run) if run.kind == kinds.DATA else self._control_event(page, run)
                 if not success:
                     self._roll_back()
                     break
                 if self._size > threshold:
                     # There is no accepted checkpoint: drop the events to make progress.
-                    kept.remove()
+                    pages.remove()
                     self._size = 0
-                if kept.at != first + run.last or self.state is State.CLOSED:
+                if pages.at != first + run.last or self.state is State.CLOSED:
                     break
 
     def stop(self) -> None:
@@ -151,7 +151,7 @@ class Dispatcher:
             self.state = State.STOP_DISPATCH_EVENTS
             self.callbacks.call("on_stop_consumption")
             self.status = Status.SUSPENDED_ON_ERROR
-            self._kept.clear()
+            self._pages.clear()
         self.callbacks.close()
 
     @property
@@ -177,7 +177,7 @@ class Dispatcher:
             self._regress(run)
         self._events_seen = True
         # Before the delivery of the first event, a failure counts as a failure of that event.
-        self._kept.at += 1
+        self._pages.at += 1
         if self.state in _OPENING:
             if not self._begin_window(run):
                 return False
@@ -196,7 +196,7 @@ class Dispatcher:
         if self._size + size > self.settings.threshold:
             last = page.first_beyond(first, last, self.settings.threshold - self._size)
         done = self.callbacks.deliver(page, first, last, source.name)
-        self._kept.at += min(done, last - 1) - first
+        self._pages.at += min(done, last - 1) - first
         self._size += size if done == run.last else page.size(first, done)
         self._report.delivered += done - first
         if done < last:
@@ -243,7 +243,7 @@ class Dispatcher:
     # -- control events
 
     def _control_event(self, page: Page, run: Run) -> bool:
-        self._kept.at += 1
+        self._pages.at += 1
         self._size += run.size
         if self._regressing:
             self._regress(run)
@@ -333,7 +333,7 @@ class Dispatcher:
                 _log.exception("the checkpoint could not be stored: %s", printable(str(checkpoint)))
                 return False
         self.checkpoint, self._checkpoint_scn = checkpoint, run
-        self._kept.save()
+        self._pages.save()
         self._size = 0
         self._report.accepted()
         self.retries.accepted()
@@ -354,7 +354,7 @@ class Dispatcher:
     def _roll_back(self) -> None:
         self.state = State.ROLLBACK
         self._events_seen = False
-        failure, failed = self.callbacks.failure, self._kept.at - 1
+        failure, failed = self.callbacks.failure, self._pages.at - 1
         if self.retries.left(failed) <= 0:
             self.callbacks.call("on_error", DispatcherRetriesExhaustedError())
             self._close(failure)
@@ -365,11 +365,11 @@ class Dispatcher:
         self._report.rolled_back()
         if self._checkpoint_scn is not None:
             self._call_at("on_rollback", self._checkpoint_scn)
-        if self._kept.saved is None:
+        if self._pages.saved is None:
             self._close(failure)
             return
         self.state = State.REPLAY_DATA_EVENTS
-        self._kept.at = self._kept.saved
+        self._pages.at = self._pages.saved
         self._size = 0
         self._source = None
 
@@ -384,4 +384,4 @@ class Dispatcher:
         self.status = Status.SHUTDOWN
         self.failure = failure
         self.callbacks.close()
-        self._kept.clear()
+        self._pages.clear()

@@ -97,8 +97,8 @@ def dispatch(
     --------
     >>> dispatch([relay.read_bytes()], Orders()).windows
     """
-    given = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
-    registrations = [Registration.of(consumer) for consumer in given]
+    listed = [consumers] if isinstance(consumers, Consumer | Registration) else consumers
+    registrations = [Registration.of(consumer) for consumer in listed]
     by_id = sources_of(sources)
     schemas, check = schemas_of(by_id), schema_check and by_id is not None
     dispatcher = Dispatcher(registrations, by_id, settings, persist)
@@ -163,8 +163,8 @@ class Recorder(Consumer):
         match args:
             case (DataEvent() as event,):
                 scn, source = event.sequence, str(event.src_id)
-            case (int(given),):
-                scn = given
+            case (int(number),):
+                scn = number
             case (str(name), _):
                 source = name
         self._rows.append((next(self._n), callback, scn, source and self._names.get(source, source)))
@@ -187,9 +187,9 @@ def readable(page: Page) -> Page:
     rejected = [row for row in control.tolist() if not _is_readable(page, row)]
     if not rejected:
         return page
-    kept = np.ones(page.rows, np.bool_)
-    kept[rejected] = False
-    return Page(page.events.filter(pa.array(kept)))
+    accepted = np.ones(page.rows, np.bool_)
+    accepted[rejected] = False
+    return Page(page.events.filter(pa.array(accepted)))
 
 
 def _is_readable(page: Page, row: int) -> bool:

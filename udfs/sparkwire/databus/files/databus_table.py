@@ -113,9 +113,9 @@ class UnreadFile(NamedTuple):
     """variant of the previous event"""
 
 
-def query(given: Mapping[str, str]) -> EventsQuery:
+def query(texts: Mapping[str, str]) -> EventsQuery:
     """Read the options of a query; ValueError if an option is wrong or path is missing."""
-    o = options.parsed(NAME, OPTIONS, given)
+    o = options.parsed(NAME, OPTIONS, texts)
     paths, columns = selected_paths(NAME, o), selected_columns(NAME, tuple(COLUMNS), (), o)
     return EventsQuery(
         paths, o["stream"] == DIRECTORY, columns, o["mode"], o["sources"], _start(o["startingScn"], o["startingCheckpoint"]),

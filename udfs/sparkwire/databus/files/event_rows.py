@@ -245,29 +245,29 @@ class _Reader:
         filtered = query.start is not None or part.scns is not None
         self.needs_windows = filtered or not _OF_WINDOWS.isdisjoint(query.columns)
         self._needs_ends = filtered or not {"window_scn", "window_start_scn"}.isdisjoint(query.columns)
-        self._known: tuple[int, WindowEnd] | None = None
+        self._last_end: tuple[int, WindowEnd] | None = None
 
     def ahead(self, rows: EventRows, window: OpenWindow) -> WindowEnd:
         """The end of the window that is open after ``rows``. It is read only once for each window."""
         if not self._needs_ends:
             return UNENDED
-        if self._known is None or self._known[0] != window.number:
-            self._known = window.number, end_of_window(self._lookahead, rows.stop, rows.previous, self.part.beyond)
-        return self._known[1]
+        if self._last_end is None or self._last_end[0] != window.number:
+            self._last_end = window.number, end_of_window(self._lookahead, rows.stop, rows.previous, self.part.beyond)
+        return self._last_end[1]
 
     def batch(self, rows: EventRows, windows: Windows | None) -> pa.RecordBatch:
         query = self.query
         checked = query.mode != PERMISSIVE or not _CHECKED.isdisjoint(query.columns)
         events = Events(rows.array())
         errors = self._of_file(rows, rows.checked() if checked else rows.errors, events)
-        kept = self._kept(rows, windows, errors, events)
+        selected = self._selected(rows, windows, errors, events)
         if query.mode == FAILFAST:
-            self._fail(rows, errors, kept)
-        selected = [column for column in FIELDS if column.name in query.columns and column.name not in _CHECKED]
-        columns = columns_of(events, selected)
-        columns |= {name: make() for name, make in self._own(rows, windows, errors).items() if name in query.columns}
+            self._fail(rows, errors, selected)
+        table = [column for column in FIELDS if column.name in query.columns and column.name not in _CHECKED]
+        columns = columns_of(events, table)
+        columns |= {name: make() for name, make in self._makers(rows, windows, errors).items() if name in query.columns}
         batch = pa.RecordBatch.from_pydict({name: columns[name] for name in query.columns})
-        return batch if kept.all() else batch.filter(pa.array(kept))
+        return batch if selected.all() else batch.filter(pa.array(selected))
 
     def _of_file(self, rows: EventRows, errors: npt.NDArray[np.int8], events: Events) -> npt.NDArray[np.int8]:
         """The errors. The first row gets WRONG_FORMAT if the file does not begin with an event and no event follows."""
@@ -282,10 +282,10 @@ class _Reader:
         result[0] = WRONG_FORMAT
         return result
 
-    def _own(
+    def _makers(
         self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8]
     ) -> dict[str, Callable[[], pa.Array]]:
-        """The columns that are not the event's own fields."""
+        """The makers of the columns that are no fields of the event."""
         count = len(rows.kinds)
         starts = rows.ends[:-1]
         makers: dict[str, Callable[[], pa.Array]] = {
@@ -307,29 +307,31 @@ class _Reader:
             }
         return makers
 
-    def _kept(self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events) -> Bools:
+    def _selected(
+        self, rows: EventRows, windows: Windows | None, errors: npt.NDArray[np.int8], events: Events
+    ) -> Bools:
         """The selected rows."""
         query, is_data = self.query, rows.kinds == DATA
-        kept: Bools = np.ones(len(rows.kinds), np.bool_)
+        selected: Bools = np.ones(len(rows.kinds), np.bool_)
         if query.mode == DROPMALFORMED:
-            kept &= errors == OK
+            selected &= errors == OK
         if query.sources is not None:
-            selected = np.isin(events.header.fields["src_id"], list(query.sources))
-            kept &= ~is_data | selected
+            of_sources = np.isin(events.header.fields["src_id"], list(query.sources))
+            selected &= ~is_data | of_sources
         if query.start is not None and windows is not None:
             scn = np.where(windows.scn == NO_SCN, windows.start_scn, windows.scn)
             is_start = scn == query.start.scn
-            kept &= (scn >= query.start.scn) | (scn == NO_SCN)
-            kept &= (
+            selected &= (scn >= query.start.scn) | (scn == NO_SCN)
+            selected &= (
                 ~is_start if query.start.skipped < 0 else ~(is_start & is_data & (windows.rank < query.start.skipped))
             )
         if self.part.scns is not None and windows is not None:
             after, until = self.part.scns
-            kept &= (windows.scn > after) & (windows.scn <= until)
-        return kept
+            selected &= (windows.scn > after) & (windows.scn <= until)
+        return selected
 
-    def _fail(self, rows: EventRows, errors: npt.NDArray[np.int8], kept: Bools) -> None:
-        wrong = np.flatnonzero((errors != OK) & kept)
+    def _fail(self, rows: EventRows, errors: npt.NDArray[np.int8], selected: Bools) -> None:
+        wrong = np.flatnonzero((errors != OK) & selected)
         if len(wrong):
             position = rows.position + int(rows.ends[wrong[0]])
             reject(self.part.file, position, ERRORS[errors[wrong[0]]], "file of Databus events")

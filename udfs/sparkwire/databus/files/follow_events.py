@@ -124,8 +124,8 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
         if near.window >= end.window:
             return end
         # Where it has read as much of a file as ``end`` has, it knows the same about the file.
-        known = {name: one for name, one in end.files.items() if name in near.files}
-        same = {name: one for name, one in known.items() if one.position == near.files[name].position}
+        common = {name: at_end for name, at_end in end.files.items() if name in near.files}
+        same = {name: at_end for name, at_end in common.items() if at_end.position == near.files[name].position}
         return near._replace(files={**near.files, **same})
 
     # -- parts between two offsets
@@ -163,14 +163,14 @@ class EventFollower(Follower[Sequence[File], EventOffset]):
 
     # -- checkpoints
 
-    def kept(self, offset: EventOffset) -> Mapping[str, Any]:
+    def to_checkpoint(self, offset: EventOffset) -> Mapping[str, Any]:
         scn = None if offset.scn == NO_SCN else offset.scn
         return {"window": offset.window, "scn": scn, "files": {name: list(at) for name, at in offset.files.items()}}
 
-    def offset_from(self, kept: Any) -> EventOffset:
-        scn = NO_SCN if kept["scn"] is None else integer(kept["scn"], NO_SCN)
+    def offset_from(self, stored: Any) -> EventOffset:
+        scn = NO_SCN if stored["scn"] is None else integer(stored["scn"], NO_SCN)
         return EventOffset(
-            integer(kept["window"]), scn, {text(name): _position_from(*at) for name, at in kept["files"].items()}
+            integer(stored["window"]), scn, {text(name): _position_from(*at) for name, at in stored["files"].items()}
         )
 
 
@@ -187,10 +187,10 @@ def _limited(span: FileSpan) -> UnreadFile:
 
 
 def _guarded(part: FilePart, guard: EventGuard, begin: EventOffset, end: EventOffset) -> FilePart:
-    """A part, limited to ``end``, with the checksums of its file at the known positions."""
+    """A part, limited to ``end``, with the checksums of its file at the positions of both offsets."""
     name = plain_name(part.file)
-    known = [offset.files[name] for offset in (begin, end) if name in offset.files]
-    tails = tuple((at.position, at.tail) for at in known if at.position)
+    positions = [offset.files[name] for offset in (begin, end) if name in offset.files]
+    tails = tuple((at.position, at.tail) for at in positions if at.position)
     return part._replace(stop=min(part.stop, end.files[name].position), guard=guard._replace(tails=tails))
 
 
@@ -206,9 +206,9 @@ def unread(files: Sequence[File], at: EventOffset) -> list[UnreadFile]:
     """The files that may have bytes after a position."""
     begun = [(file, at.files.get(plain_name(file))) for file in files]
     return [
-        UnreadFile(file, 0, NO_VARIANT) if one is None else UnreadFile(file, one.position, one.previous)
-        for file, one in begun
-        if one is None or not _is_as_read(file, one)
+        UnreadFile(file, 0, NO_VARIANT) if read is None else UnreadFile(file, read.position, read.previous)
+        for file, read in begun
+        if read is None or not _is_as_read(file, read)
     ]
 
 
@@ -224,12 +224,12 @@ def check_position(files: Sequence[File], at: EventOffset) -> None:
     """
     existing = {plain_name(file): file for file in files}
     last = max(at.files, default="")
-    for name, one in at.files.items():
+    for name, position in at.files.items():
         if name not in existing:
-            if one.waits:
+            if position.waits:
                 raise Lost(f"{name} no longer exists")
-        elif name == last or not _is_as_read(existing[name], one):
-            lost = _changed(existing[name], one)
+        elif name == last or not _is_as_read(existing[name], position):
+            lost = _changed(existing[name], position)
             if lost is not None:
                 raise lost
 
@@ -266,15 +266,15 @@ def _spans(files: Sequence[File], begin: EventOffset, end: EventOffset | None) -
     """
     if end is not None:
         existing = {plain_name(file) for file in files}
-        for name, one in end.files.items():
+        for name, position in end.files.items():
             before = begin.files.get(name)
-            if name not in existing and (0 if before is None else before.position) < one.position:
+            if name not in existing and (0 if before is None else before.position) < position.position:
                 raise Lost(f"{name} no longer exists")
     spans = []
     for rest in unread(files, begin):
         if end is not None:
-            known = end.files.get(plain_name(rest.file))
-            stop = 0 if known is None else known.position
+            at_end = end.files.get(plain_name(rest.file))
+            stop = 0 if at_end is None else at_end.position
         elif rest.file.compressed:
             with OpenFile(rest.file) as source:
                 stop = source.size
@@ -300,7 +300,7 @@ def _nearer(files: Sequence[File], start: EventOffset, rest: Sequence[UnreadFile
 
 
 def _reached(rest: Sequence[UnreadFile], boundaries: Iterator[Boundary], budget: int) -> Boundary | None:
-    before = list(accumulate((one.file.size - one.begin for one in rest), initial=0))
+    before = list(accumulate((part.file.size - part.begin for part in rest), initial=0))
     last = None
     for last in boundaries:
         if before[last.file] + last.position - rest[last.file].begin >= budget:
@@ -315,16 +315,16 @@ def _at(
     if boundary is None:
         return start
     positions = dict(start.files)
-    for number, one in enumerate(rest[: boundary.file + 1]):
-        with OpenFile(one.file) as source:
+    for number, part in enumerate(rest[: boundary.file + 1]):
+        with OpenFile(part.file) as source:
             is_last = number == boundary.file
             position = boundary.position if is_last else source.size
             previous = boundary.previous if is_last else NO_VARIANT
             tail, waits = tail_of(source, position), position < source.size
-        positions[plain_name(one.file)] = FilePosition(position, tail, previous, waits, one.file.compressed)
+        positions[plain_name(part.file)] = FilePosition(position, tail, previous, waits, part.file.compressed)
     existing = {plain_name(file) for file in files}
-    kept = {name: one for name, one in sorted(positions.items()) if name in existing}
-    return EventOffset(boundary.window, boundary.scn, kept)
+    positions = {name: positions[name] for name in sorted(positions) if name in existing}
+    return EventOffset(boundary.window, boundary.scn, positions)
 
 
 def _boundaries(files: Sequence[UnreadFile], start: EventOffset, is_whole: bool = False) -> Iterator[Boundary]:

@@ -101,12 +101,12 @@ class StagedEvents(NamedTuple):
     file: str
 
 
-def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> EventsWrite:
+def write_of(texts: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> EventsWrite:
     """Read the options of a write; ``schema`` has the rows' columns.
 
     ValueError if an option or a column is wrong or missing.
     """
-    o = options.parsed(NAME, WRITE_OPTIONS, given)
+    o = options.parsed(NAME, WRITE_OPTIONS, texts)
     if not o["path"]:
         raise ValueError(f"{NAME} needs path: the directory that files are written to")
     for field in schema:
@@ -155,12 +155,12 @@ def write_rows(
 
 def _by_stream(write: EventsWrite, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     """The events of each stream, in order."""
-    given = dict(zip(batch.schema.names, batch.columns, strict=True))
-    events = given["event"].cast(pa.binary()) if "event" in given else _encoded(given, batch.num_rows)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    events = columns["event"].cast(pa.binary()) if "event" in columns else _encoded(columns, batch.num_rows)
     if not write.names_streams:
         yield write.stream or "", events
         return
-    names = given["stream"].cast(pa.string()).dictionary_encode()
+    names = columns["stream"].cast(pa.string()).dictionary_encode()
     for code, name in enumerate(names.dictionary.to_pylist()):
         yield _stream_of(name), events.filter(pc.equal(names.indices, code))
     if names.null_count:
@@ -174,8 +174,8 @@ def _stream_of(name: str) -> str:
         raise ValueError(printable(f"{NAME} takes as the last part of stream {error}, got {name!r}")) from None
 
 
-def _encoded(given: Mapping[str, pa.Array], rows: int) -> pa.Array:
-    fields = {name: column for name, column in given.items() if name in _FIELDS}
+def _encoded(columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+    fields = {name: column for name, column in columns.items() if name in _FIELDS}
     if not fields:
         raise ValueError(f"{NAME} needs event, or fields of dbus_event")
     return _TO_EVENT.decode(pa.StructArray.from_arrays(list(fields.values()), list(fields)))
@@ -257,17 +257,17 @@ def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: O
     ValueError if no name can follow the name of an existing file.
     """
     folder = Folder(write.path)
-    streams = {name: list(some) for name, some in groupby(sorted(staged), key=lambda one: one.stream)}
+    streams = {name: list(files) for name, files in groupby(sorted(staged), key=lambda file: file.stream)}
 
     def changes() -> list[Change]:
         without_rows = _emptied(write, folder, streams)
         for name in without_rows:
             jobs.lock(folder, job, name)
         result = []
-        for name, some in {**{name: [] for name in without_rows}, **streams}.items():
+        for name, files in {**{name: [] for name in without_rows}, **streams}.items():
             existing = _files_of(folder, name)
-            names = _names_after(None if write.overwrite else max(existing, default=None), len(some))
-            placed = dict(zip((one.file for one in some), names, strict=True))
+            names = _names_after(None if write.overwrite else max(existing, default=None), len(files))
+            placed = dict(zip((file.file for file in files), names, strict=True))
             result.append(Change(name, placed, existing if write.overwrite else ()))
         return result
 

@@ -294,7 +294,7 @@ def _sized(width: struct.Struct | None, least: int, path: str, is_text: bool) ->
 
 
 def _read_tags(cursor: Cursor, tagged: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> None:
-    """Read the known tags and skip the others; each tag must have its stated size."""
+    """Read the tags that the definition has and skip the others; each tag must have its stated size."""
     for _ in range(cursor.varint()):
         tag, size = cursor.varint(), cursor.varint()
         if size > cursor.end - cursor.pos:

@@ -205,14 +205,14 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
             following = None if k == to.segment else _end_offset(partition, k)
             after = end.next if k == to.segment else partition.before(k, following or 0)
             offsets = [first, *(cut.before.last + 1 if cut.before else first for cut in places), after]
-            known = [_expected_at(seeker.log, position) for position in positions]
-            known[0] = known[0] or _in_segment(from_.last, k)
-            known[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
+            entries = [_expected_at(seeker.log, position) for position in positions]
+            entries[0] = entries[0] or _in_segment(from_.last, k)
+            entries[-1] = _in_segment(to.last, k) if k == to.segment else _last_of(partition, k, start)
             if not segment.file.compressed:
                 # The part treats this as the end of the file: these rows do not depend on later bytes.
                 segment = segment._replace(file=segment.file._replace(size=stop))
             for i in range(len(positions) - 1):
-                expected = tuple(one for one in known[i : i + 2] if one is not None)
+                expected = tuple(entry for entry in entries[i : i + 2] if entry is not None)
                 guard = Guard(name, expected, offsets[i], offsets[i + 1], self.query.fail_on_data_loss)
                 stop_at = partition.before(k)
                 part = SegmentPart(segment, positions[i], positions[i + 1], least, stop_at, (), guard, following)
@@ -225,20 +225,20 @@ class LogFollower(Follower[Sequence[Segment], LogOffset]):
 
     # -- checkpoints
 
-    def kept(self, offset: LogOffset) -> Mapping[str, Any]:
+    def to_checkpoint(self, offset: LogOffset) -> Mapping[str, Any]:
         last = offset.last and [offset.last.file, offset.last.position, *offset.last.id]
         first = {} if offset.first is None else {"first": offset.first}
         return {"next": offset.next, "file": offset.file, "position": offset.position, "last": last} | first
 
-    def offset_from(self, kept: Any) -> LogOffset:
+    def offset_from(self, stored: Any) -> LogOffset:
         last = None
-        if kept["last"] is not None:
-            file, position, offset, crc, epoch = kept["last"]
+        if stored["last"] is not None:
+            file, position, offset, crc, epoch = stored["last"]
             last = LastEntry(
                 text(file), integer(position), EntryId(integer(offset), integer(crc), integer(epoch, -(2**31)))
             )
-        first = integer(kept["first"], FIRST) if "first" in kept else None
-        return LogOffset(integer(kept["next"]), text(kept["file"]), integer(kept["position"]), last, first)
+        first = integer(stored["first"], FIRST) if "first" in stored else None
+        return LogOffset(integer(stored["next"]), text(stored["file"]), integer(stored["position"]), last, first)
 
 
 def _name(segment: Segment) -> str:
@@ -328,10 +328,10 @@ def resume_position(partition: OpenPartition, at: LogOffset) -> ResumePosition:
         if entry.last + 1 != at.next:
             return _at_offset(partition, at._replace(last=None))._replace(last=last)
     # The position is after the entry and the corrupt bytes that follow it.
-    given = at.position + entry.position - at.last.position if at.file == at.last.file else 0
-    if given > entry.stop and log.is_valid(entry.stop):  # a broker has truncated them and appended new entries
-        given = entry.stop
-    return ResumePosition(k, min(log.source.size, max(given, entry.stop)), last)
+    position = at.position + entry.position - at.last.position if at.file == at.last.file else 0
+    if position > entry.stop and log.is_valid(entry.stop):  # a broker has truncated them and appended new entries
+        position = entry.stop
+    return ResumePosition(k, min(log.source.size, max(position, entry.stop)), last)
 
 
 def _last_returned(partition: OpenPartition, last: LastEntry) -> tuple[int, Entry] | None:

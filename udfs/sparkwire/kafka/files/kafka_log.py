@@ -161,9 +161,9 @@ DOCS[BATCHES]["record_count"] += " NULL also for bytes that are not a credible b
 """description of each column, by kind of rows"""
 
 
-def query(given: Mapping[str, str]) -> LogQuery:
+def query(texts: Mapping[str, str]) -> LogQuery:
     """Read the options of a query; ValueError if an option is wrong or contradicts another, or path is missing."""
-    o = options.parsed(NAME, OPTIONS, given)
+    o = options.parsed(NAME, OPTIONS, texts)
     paths = selected_paths(NAME, o)
     columns = selected_columns(NAME, tuple(COLUMNS[o["rows"]]), tuple(ON_REQUEST), o)
     return LogQuery(

@@ -255,10 +255,10 @@ class Log:
             final = window.position + window.size == self.source.size
             bounds = (window.size if final else max(0, window.size - SEARCHED), SEARCHED)
             frames = arrays(FrameBlock, min(_FRAMES, max(1, stop - position)))
-            known = next_entry - window.position if next_entry >= 0 else -1
+            next_in_window = next_entry - window.position if next_entry >= 0 else -1
             count, following, missing = frame_corrupt(
                 data, position - window.position, stop - window.position, self.source.size - window.position, bounds,
-                self.verify, known, window.sums, frames,
+                self.verify, next_in_window, window.sums, frames,
             )  # fmt: skip
             if count:
                 if following >= 0:

@@ -118,7 +118,7 @@ class Reach(NamedTuple):
     next: int
     """the offset after its last offset"""
     newest: int
-    """largest known timestamp of its last segment [ms since epoch]"""
+    """largest timestamp of its last segment, as far as headers and index show it [ms since epoch]"""
 
 
 def parts(
@@ -173,8 +173,8 @@ def _parts_of(
 def _beyond(bounds: LogBounds, reaches: list[Reach]) -> str:
     if bounds.first_timestamp is not None:
         newest = max(reach.newest for reach in reaches)
-        given = bounds.first_timestamp
-        return f"startingTimestamp {given} is beyond the end: the newest record has {newest} [ms since epoch]"
+        start = bounds.first_timestamp
+        return f"startingTimestamp {start} is beyond the end: the newest record has {newest} [ms since epoch]"
     ends = ", ".join(f"{reach.name} has {reach.first} to {reach.next}" for reach in reaches[:5])
     return f"startingOffset {bounds.first_offset} is beyond the end: {ends}{', …' if len(reaches) > 5 else ''}"
 
@@ -269,9 +269,12 @@ class OpenPartition:
         begin = self.begins()
         if last is None:
             return Reach(name, begin, begin, NO_TIMESTAMP)
-        known = self.seeker(k).times.keys
+        timestamps = self.seeker(k).times.keys
         return Reach(
-            name, begin, last.last + 1, max(last.max_timestamp, int(known[-1]) if len(known) else NO_TIMESTAMP)
+            name,
+            begin,
+            last.last + 1,
+            max(last.max_timestamp, int(timestamps[-1]) if len(timestamps) else NO_TIMESTAMP),
         )
 
     def offset_of(self, timestamp: int, offset: int) -> int | None:
@@ -300,12 +303,16 @@ class OpenPartition:
 
     def parts(self, first: int, end: int, transacted: Transacted, max_bytes: int) -> Iterator[SegmentPart]:
         """The entries with offsets from ``first`` to before ``end``, in parts of about ``max_bytes``."""
-        known = self.transactions(first) if any(transacted) else PartitionTransactions((), None)
-        if transacted.committed and known.first_open is not None:
-            end = min(end, known.first_open)
+        transactions = self.transactions(first) if any(transacted) else PartitionTransactions((), None)
+        if transacted.committed and transactions.first_open is not None:
+            end = min(end, transactions.first_open)
         for k in self._holding(first, end):
             for part in self._parts_of(k, first, end, max_bytes):
-                yield part._replace(aborted=known.aborted, first_open=known.first_open) if any(transacted) else part
+                yield (
+                    part._replace(aborted=transactions.aborted, first_open=transactions.first_open)
+                    if any(transacted)
+                    else part
+                )
 
     def transactions(self, first: int) -> PartitionTransactions:
         """The transactions aborted after the offset ``first``, possibly earlier ones, and the first that is open at the end.
@@ -379,8 +386,8 @@ class OpenPartition:
             size = -(-(stop - start) // -(-(stop - start) // max_bytes))
             places += [cut.position for cut in split_positions(seeker, start, stop, size)]
         part = SegmentPart(segment, start, stop, first, self.before(k, end), (), following=following)
-        for one, next_place in pairwise(places):
-            yield part._replace(start=one, stop=next_place, joined=True)
+        for place, next_place in pairwise(places):
+            yield part._replace(start=place, stop=next_place, joined=True)
         yield part._replace(start=places[-1])
 
 
@@ -398,7 +405,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
         now = part.segment._replace(file=part.segment.file.as_it_is_now())
         with OpenFile(now.file) as source:
             log = Log(source, verify)
-            if all(one.is_in(log) for one in guard.expected):
+            if all(entry.is_in(log) for entry in guard.expected):
                 return [part._replace(segment=now)]
         lost = Lost(f"{part.segment.file.basename} has other bytes than when it was listed")
     except (FileNotFoundError, FileCut) as error:
@@ -412,7 +419,7 @@ def parts_now(part: SegmentPart, verify: bool, max_bytes: int) -> list[SegmentPa
             parts = list(partition.parts(guard.first, guard.end, NOT_TRANSACTED, max_bytes))
     except FileNotFoundError:
         return []
-    return [one._replace(aborted=part.aborted, following=part.following) for one in parts]
+    return [current._replace(aborted=part.aborted, following=part.following) for current in parts]
 
 
 def is_named(segment: Segment) -> bool:
@@ -432,12 +439,12 @@ def parts_with_manifest(part: SegmentPart, verify: bool, max_bytes: int) -> list
     with partition.opened:
         parts = list(partition.parts(first, end, NOT_TRANSACTED, max_bytes))
     return [
-        one._replace(
+        current._replace(
             aborted=part.aborted,
             first_open=part.first_open,
-            following=one.following or part.following,
+            following=current.following or part.following,
         )
-        for one in parts
+        for current in parts
     ]
 
 

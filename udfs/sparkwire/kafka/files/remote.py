@@ -152,7 +152,7 @@ def loaded(copy: Copy) -> Manifest | str:
     return manifest._replace(first=copy.base)
 
 
-@text_cache(_REMEMBERED, 64 << 20, lambda given: given[0].size)
+@text_cache(_REMEMBERED, 64 << 20, lambda arguments: arguments[0].size)
 def _loaded(object: File, stored: int) -> Manifest | str:
     try:
         with OpenFile(object) as source:
@@ -197,9 +197,11 @@ def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
     return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS))
 
 
-def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
+def lineage_of_all(readable: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineage:
     """The log's leader epochs: those of the segment with the highest epoch, or without its index, those of all segments."""
-    highest = sorted(known, key=lambda one: (one[1].epochs[-1][0] if one[1].epochs else -1, one[1].last), reverse=True)
+    highest = sorted(
+        readable, key=lambda pair: (pair[1].epochs[-1][0] if pair[1].epochs else -1, pair[1].last), reverse=True
+    )
     for copy, manifest in highest:
         lineage = lineage_of(copy, manifest, keys)
         if (
@@ -207,7 +209,7 @@ def lineage_of_all(known: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lineag
         ):  # else the index belongs to another segment, or the manifest is wrong
             return lineage
     begins: dict[int, int] = {}
-    for epoch, first in sorted(entry for _, manifest in known for entry in manifest.epochs):
+    for epoch, first in sorted(entry for _, manifest in readable for entry in manifest.epochs):
         begins.setdefault(epoch, first)
     joined: list[tuple[int, int]] = []
     for epoch, first in sorted(begins.items(), reverse=True):
@@ -248,7 +250,7 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
     following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         manifests = list(pool.map(lambda copy: checked_manifest(copy, keys, following.get(copy.base)), copies))
-    known = [(copy, either) for copy, either in zip(copies, manifests, strict=True) if not isinstance(either, str)]
+    readable = [(copy, either) for copy, either in zip(copies, manifests, strict=True) if not isinstance(either, str)]
     unread = [
         Unread(copy, copy.base, either)
         for copy, either in zip(copies, manifests, strict=True)
@@ -256,31 +258,31 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
     ]
     unread += [
         Unread(copy, manifest.last + 1, f"its {LOG} is shorter than its manifest says")
-        for copy, manifest in known
+        for copy, manifest in readable
         if not manifest.chunks.is_whole
     ]
-    lineage: Lineage = (disk.lineage if disk else ()) or (lineage_of_all(known, keys) if known else ())
-    known = [(copy, _with_epochs(copy, manifest, lineage, keys)) for copy, manifest in known]
+    lineage: Lineage = (disk.lineage if disk else ()) or (lineage_of_all(readable, keys) if readable else ())
+    readable = [(copy, _with_epochs(copy, manifest, lineage, keys)) for copy, manifest in readable]
     begins = max(lineage[0][1] if lineage else 0, disk.log_start or 0 if disk else 0)
-    about = known[0][1] if known else None
+    about = readable[0][1] if readable else None
     place = topic_id_of(copies[0])
     log = SharedFacts(
         keys, lineage, begins, disk, about.topic if about else topic_of(copies[0]),
         about.partition if about else place and place[1], copies[0].any,
     )  # fmt: skip
-    return list(_with_holes(log, _pieces(log, known), unread))
+    return list(_with_holes(log, _pieces(log, readable), unread))
 
 
-def _pieces(log: SharedFacts, known: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
+def _pieces(log: SharedFacts, readable: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
     """The segments that form the log, each up to the start of the next."""
 
-    def order(one: tuple[Copy, Manifest]) -> tuple[int, bool, int]:
-        manifest = one[1]
+    def order(pair: tuple[Copy, Manifest]) -> tuple[int, bool, int]:
+        manifest = pair[1]
         return manifest.first, not manifest.chunks.is_whole, -reach(manifest, log.lineage)
 
     pieces: list[LogPiece] = []
     covered = log.begins
-    for copy, manifest in sorted(known, key=order):
+    for copy, manifest in sorted(readable, key=order):
         end = reach(manifest, log.lineage)
         if end > max(covered, manifest.first):
             pieces.append(LogPiece(copy, manifest, end))
@@ -297,7 +299,7 @@ def _with_holes(log: SharedFacts, pieces: Sequence[LogPiece], unread: Sequence[U
         if (
             covered is None
         ):  # the log may begin at any offset: earlier offsets were deleted, unless an object of them exists
-            bases = [one.first for one in unread if log.begins <= one.first < piece.manifest.first]
+            bases = [each.first for each in unread if log.begins <= each.first < piece.manifest.first]
             covered = min(bases, default=piece.manifest.first)
         if covered < piece.manifest.first:
             yield hole(log, covered, piece.manifest.first, unread)
@@ -308,7 +310,7 @@ def _with_holes(log: SharedFacts, pieces: Sequence[LogPiece], unread: Sequence[U
             piece.end,
         )
         covered = piece.end
-    behind = [one.first for one in unread if one.copy.is_finished and one.first >= (covered or 0)]
+    behind = [each.first for each in unread if each.copy.is_finished and each.first >= (covered or 0)]
     if disk is not None:
         if covered is not None and covered < disk.local_start:
             yield hole(log, covered, disk.local_start, unread)
@@ -326,9 +328,9 @@ def missing(first: Segment, keys: Keys, disk: Disk) -> list[Segment]:
 
 def hole(log: SharedFacts, first: int, end: int | None, unread: Sequence[Unread]) -> Segment:
     """A corrupt segment in place of offsets that no segment has, from ``first`` to before ``end``, if known."""
-    of_it = [one for one in unread if one.first >= first and (end is None or one.first < end)]
+    of_it = [each for each in unread if each.first >= first and (end is None or each.first < end)]
     if of_it:
-        copy, _, why = min(of_it, key=lambda one: one.first)
+        copy, _, why = min(of_it, key=lambda each: each.first)
         file = copy.manifest or copy.any
     else:
         why, file = "no object has them", log.folder.sibling(f"{first:020}-*{LOG}")

@@ -219,8 +219,8 @@ class Seeker:
     def _begin_before_timestamp(self, timestamp: int) -> int:
         """Position of an entry before which all entries are older than ``timestamp``."""
         keys, offsets = self.times
-        known = int(np.searchsorted(keys, timestamp, "right"))
-        for k in range(known - 1, max(-1, known - 1 - _TRIED), -1):
+        count = int(np.searchsorted(keys, timestamp, "right"))
+        for k in range(count - 1, max(-1, count - 1 - _TRIED), -1):
             entry = self.find_offset(self.base + int(offsets[k]))
             if entry is not None and entry.max_timestamp == keys[k]:
                 before = self.find_offset(self.base + int(offsets[k - 1])) if k else None

@@ -146,8 +146,8 @@ class Tracker:
 def is_aborted(aborted: Iterable[Aborted], producer_ids: Ints, offsets: Ints) -> npt.NDArray[np.bool_]:
     """Which transactional records, by producer and offset, are of aborted transactions."""
     by_producer: dict[int, list[tuple[int, int]]] = {}
-    for one in aborted:
-        by_producer.setdefault(one.producer_id, []).append((one.first, one.last))
+    for transaction in aborted:
+        by_producer.setdefault(transaction.producer_id, []).append((transaction.first, transaction.last))
     out = np.zeros(len(offsets), np.bool_)
     for producer in np.unique(producer_ids).tolist():
         spans = np.array(by_producer.get(producer, []), np.int64).reshape(-1, 2)
@@ -193,9 +193,12 @@ def aborted_in(segment: Segment, end: int, log_start: int, batch_at: BatchAt) ->
         return None
     aborted = _aborted(raw, segment.base_offset or 0, end)
     agrees = aborted is not None and all(
-        batch_at(one.last) == LoggedBatch(one.producer_id, one.last, ABORT)
-        and (one.first < log_start or batch_at(one.first) == LoggedBatch(one.producer_id, one.first, DATA))
-        for one in aborted
+        batch_at(transaction.last) == LoggedBatch(transaction.producer_id, transaction.last, ABORT)
+        and (
+            transaction.first < log_start
+            or batch_at(transaction.first) == LoggedBatch(transaction.producer_id, transaction.first, DATA)
+        )
+        for transaction in aborted
     )
     return aborted if agrees else None
 

@@ -41,7 +41,7 @@ class ChunkLayer:
         self.chunks = chunks
         self.encryption = encryption
         self.keys = keys
-        self.kept: dict[int, bytes] = {}
+        self.decoded: dict[int, bytes] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ChunkLayer, (self.chunks, self.encryption, self.keys)
@@ -107,9 +107,9 @@ class ChunkInput:
 
     def _chunks(self, first: int, stop: int) -> list[bytes]:
         """One or more chunks from ``first`` to before ``stop``."""
-        kept = [self._layer.kept[k] for k in takewhile(self._layer.kept.__contains__, range(first, stop))]
-        if kept:
-            return kept
+        decoded = [self._layer.decoded[k] for k in takewhile(self._layer.decoded.__contains__, range(first, stop))]
+        if decoded:
+            return decoded
         ends: npt.NDArray[np.int64] = self._layer.chunks.ends
         start = int(ends[first - 1]) if first else 0
         least, most = (int(np.searchsorted(ends, start + size, "right")) for size in (_AT_LEAST, _AT_ONCE))
@@ -118,7 +118,7 @@ class ChunkInput:
         data: Any = self._raw.read_at(int(ends[stop - 1]) - start, start)
         borders = [0, *(int(end) - start for end in ends[first:stop])]
         chunks = [self._layer.original(data[borders[i] : borders[i + 1]], first + i) for i in range(stop - first)]
-        self._layer.kept = dict(enumerate(chunks, first))
+        self._layer.decoded = dict(enumerate(chunks, first))
         return chunks
 
 

@@ -85,16 +85,16 @@ def _private_key(path: str, key_id: str) -> Any:
 
     content = _content(path, f"encryptionKeys names {path}")
     try:
-        known = dict(json.loads(content))
+        pems = dict(json.loads(content))
     except (ValueError, TypeError) as error:
         raise ValueError(printable(f"encryptionKeys {path} is no JSON object of key ids and PEM files")) from error
-    if key_id not in known:
+    if key_id not in pems:
         raise ValueError(
             printable(
-                f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(known)}"
+                f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(pems)}"
             )
         )
-    pem = str(known[key_id])
+    pem = str(pems[key_id])
     place = pem if pem.startswith("/") or "://" in pem else "".join((*path.rpartition("/")[:2], pem))
     failure = ValueError(
         printable(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")

@@ -165,25 +165,25 @@ class LogEnds:
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
         """The bounds of a partition; ``replaced`` are the segments that the write replaces."""
         write, source = self._write, self._source_of(name)
-        known = None if source is None else extent_of(source)
+        extent = None if source is None else extent_of(source)
         before = extent_of(replaced) if replaced and not write.assign else None
-        start = known.start if known else before.start if before and not before.is_empty else None
-        both = [one for one in (known, before) if one is not None]
-        end = max((one.end for one in both), default=0)
-        start, end = _given(write.starts, name, start), _given(write.ends, name, end) or 0
-        return Bounds(start, max(start or 0, end), max((one.epoch for one in both), default=-1))
+        start = extent.start if extent else before.start if before and not before.is_empty else None
+        extents = [each for each in (extent, before) if each is not None]
+        end = max((each.end for each in extents), default=0)
+        start, end = _requested(write.starts, name, start), _requested(write.ends, name, end) or 0
+        return Bounds(start, max(start or 0, end), max((each.epoch for each in extents), default=-1))
 
     def check_deleted(self, name: str, first: int) -> None:
         """ValueError if rows begin with records that a broker has deleted from the source, but not yet from its files."""
         source = self._source_of(name)
-        if source is None or _given(self._write.starts, name, None) is not None:
+        if source is None or _requested(self._write.starts, name, None) is not None:
             return
-        known = extent_of(source)
-        if known.first_stored <= first < known.start:
+        extent = extent_of(source)
+        if extent.first_stored <= first < extent.start:
             raise ValueError(
                 printable(
                     f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
-                    f"{known.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
+                    f"{extent.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
                     "startOffset"
                 )
             )
@@ -213,7 +213,7 @@ class LogEnds:
         return next((some for one, some in self._source.items() if self._target(one) == name), None)
 
 
-def _given(offsets: Mapping[str, int] | None, name: str, otherwise: int | None) -> int | None:
+def _requested(offsets: Mapping[str, int] | None, name: str, otherwise: int | None) -> int | None:
     if offsets is None:
         return otherwise
     return offsets.get(name, offsets.get("", otherwise))
@@ -277,5 +277,5 @@ def with_ends(
 
 
 def _last_epoch(staged: Sequence[StagedSegment], bounds: Bounds, after: tuple[int, int] | None) -> int:
-    known = [epoch for one in staged for epoch, _ in one.epochs]
-    return max([*known, bounds.epoch, after[1] if after else 0])
+    epochs = [epoch for segment in staged for epoch, _ in segment.epochs]
+    return max([*epochs, bounds.epoch, after[1] if after else 0])

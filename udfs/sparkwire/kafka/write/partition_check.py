@@ -170,8 +170,8 @@ class PartitionLoader:
         elif not match:
             yield self._finding(METADATA, "reject", "it must have the lines 'version: 0' and 'topic_id: <id>'")
         elif self._cluster is not None and self._cluster.topics.get(match[1].decode()) != topic:
-            known = next((id for id, name in self._cluster.topics.items() if name == topic), None)
-            has = "has no such topic" if known is None else f"knows topic {topic} by the id {known}"
+            topic_id = next((id for id, name in self._cluster.topics.items() if name == topic), None)
+            has = "has no such topic" if topic_id is None else f"knows topic {topic} by the id {topic_id}"
             yield self._finding(METADATA, "stray", f"the cluster of this directory {has}")
 
     def _interval(self, topic: str | None) -> int:
@@ -362,17 +362,17 @@ class PartitionLoader:
         if start <= self._loaded[0].base:
             return
         why = f"log-start-offset-checkpoint says that the log starts at {start}"
-        for k, one in enumerate(list(self._loaded)):
+        for k, segment in enumerate(list(self._loaded)):
             following = self._loaded[k + 1].base if k + 1 < len(self._loaded) else None
             if end < start or (following is not None and following <= start):
-                yield self._finding(one.log, "delete", why)
+                yield self._finding(segment.log, "delete", why)
         if end < start:
             deleted, self._loaded = self._loaded, []
             self._loaded.append(_Loaded(f"{start:020}.log", start, deleted[0].scan, 0, start))
             return
         self._loaded = [
-            one
-            for k, one in enumerate(self._loaded)
+            segment
+            for k, segment in enumerate(self._loaded)
             if self._loaded[k + 1 : k + 2] == [] or self._loaded[k + 1].base > start
         ]
         if self._loaded[0].base < start:
@@ -396,12 +396,12 @@ class PartitionLoader:
                 )
 
     def _snapshots(self) -> Iterator[Finding]:
-        bases = {f"{one.base:020}{_SNAPSHOT}" for one in self._loaded}
+        bases = {f"{segment.base:020}{_SNAPSHOT}" for segment in self._loaded}
         files = [file for file in self._stored if file.endswith(_SNAPSHOT)]
         strays = [file for file in files if file not in bases]
-        kept = [file for file in strays[-1:] if not bases or file > max(bases)]
+        newest = [file for file in strays[-1:] if not bases or file > max(bases)]
         for file in files:
-            if file in strays and file not in kept:
+            if file in strays and file not in newest:
                 yield self._finding(file, "delete", "no segment begins there")
             elif (Producers(pa.array([self._read(file)], pa.binary())).errors != OK).any():
                 yield self._finding(
@@ -418,28 +418,28 @@ class PartitionLoader:
                 EPOCHS, "reject", "it is corrupt, or has a number below 0; delete it, and a broker starts"
             )
             return
-        kept: list[tuple[int, int]] = []
+        ordered: list[tuple[int, int]] = []
         for epoch, offset in entries:
-            while kept and (kept[-1][0] >= epoch or kept[-1][1] >= offset):
-                kept.pop()
-            kept.append((epoch, offset))
+            while ordered and (ordered[-1][0] >= epoch or ordered[-1][1] >= offset):
+                ordered.pop()
+            ordered.append((epoch, offset))
         end = self._loaded[-1].next if self._loaded else self._start
         leader_epoch = self._leader_epoch(topic)
-        if kept != list(entries):
+        if ordered != list(entries):
             yield self._finding(
                 EPOCHS, "truncate", "leader epochs and their offsets must ascend: a broker drops those before"
             )
-        elif any(offset >= end for _, offset in kept):
+        elif any(offset >= end for _, offset in ordered):
             yield self._finding(
                 EPOCHS, "truncate", f"it has epochs that begin at offset {end}, the log's end, or after it"
             )
-        elif kept and leader_epoch is not None and kept[-1][0] > leader_epoch:
+        elif ordered and leader_epoch is not None and ordered[-1][0] > leader_epoch:
             yield self._finding(
                 EPOCHS,
                 "truncate",
-                f"it has epochs up to {kept[-1][0]}, and the partition's leader has {leader_epoch}: write with leaderEpoch=0",
+                f"it has epochs up to {ordered[-1][0]}, and the partition's leader has {leader_epoch}: write with leaderEpoch=0",
             )
-        elif kept and kept[0][1] < self._at.log_start:
+        elif ordered and ordered[0][1] < self._at.log_start:
             yield self._finding(EPOCHS, "truncate", f"it has epochs that begin before offset {self._at.log_start}")
 
     # -- files

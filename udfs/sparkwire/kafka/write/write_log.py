@@ -153,8 +153,8 @@ def _epoch(write: LogWrite, folder: Folder, partition: str) -> int:
     """The leader epoch for rows without one; for appended rows, the epoch of the existing rows."""
     if write.leader_epoch is not None:
         return write.leader_epoch
-    known = [] if write.overwrite else _epochs(folder, partition)
-    return known[-1][0] if known else 0
+    epochs = [] if write.overwrite else _epochs(folder, partition)
+    return epochs[-1][0] if epochs else 0
 
 
 def _epochs(folder: Folder, partition: str) -> Epochs:
@@ -179,8 +179,10 @@ def commit(write: LogWrite, job: str, staged: Sequence[StagedSegment], once: Onc
     """
     folder = Folder(write.path)
     partitions = {
-        name: list(some)
-        for name, some in groupby(sorted(staged, key=_order), key=lambda one: f"{one.topic}-{one.partition}")
+        name: list(segments)
+        for name, segments in groupby(
+            sorted(staged, key=_order), key=lambda segment: f"{segment.topic}-{segment.partition}"
+        )
     }
 
     ends = LogEnds(write, folder)
@@ -225,7 +227,7 @@ def _change(
         first = write.starting_offset if existing.next is None else existing.next
         staged = _numbered(folder, staged, first)
     elif staged:
-        staged = sorted(staged, key=lambda one: one.first)
+        staged = sorted(staged, key=lambda segment: segment.first)
         _check_offsets(folder, name, existing, staged)
         ends.check_deleted(name, staged[0].first)
     after = None if existing.next is None else (existing.next, existing.epochs[-1][0] if existing.epochs else 0)
@@ -233,12 +235,14 @@ def _change(
     staged = with_ends(write, staging, (topic, int(partition)), staged, bounds, after)
     staged = _without_gaps(folder, staged, bounds.start if existing.next is None else existing.next)
     placed = {
-        file: f"{one.first:020}{suffix}"
-        for one in staged
-        for suffix, file in sorted(one.files.items())
+        file: f"{segment.first:020}{suffix}"
+        for segment in staged
+        for suffix, file in sorted(segment.files.items())
         if suffix != SNAPSHOT or not existing.has_producers
     }
-    epochs = _joined_epochs(folder, name, [*existing.epochs, *chain.from_iterable(one.epochs for one in staged)])
+    epochs = _joined_epochs(
+        folder, name, [*existing.epochs, *chain.from_iterable(segment.epochs for segment in staged)]
+    )
     if staged:  # a broker removes an epoch that begins at the log's end
         epochs = [(epoch, offset) for epoch, offset in epochs if offset <= staged[-1].last]
     removed = set(existing.removed)
@@ -298,8 +302,8 @@ def _has_producers(folder: Folder, paths: Sequence[str], logs: Sequence[str]) ->
     snapshots = sorted(path for path in paths if path.endswith(SNAPSHOT))
     if snapshots and folder.read(snapshots[-1]) != NO_PRODUCERS:
         return True
-    known = snapshots[-1].removesuffix(SNAPSHOT) if snapshots else ""
-    return any(_names_producers(folder, log) for k, log in enumerate(logs) if log == logs[-1] or logs[k + 1] > known)
+    newest = snapshots[-1].removesuffix(SNAPSHOT) if snapshots else ""
+    return any(_names_producers(folder, log) for k, log in enumerate(logs) if log == logs[-1] or logs[k + 1] > newest)
 
 
 def _names_producers(folder: Folder, log: str) -> bool:
@@ -344,21 +348,21 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
 def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> list[StagedSegment]:
     """The segments with their offsets counted from ``first`` on, in the order of tasks."""
     numbered, start = [], first
-    for _, some in groupby(staged, key=lambda one: one.task):
+    for _, of_task in groupby(staged, key=lambda segment: segment.task):
         shift = start
-        for one in some:
-            if one.last + shift > LARGEST_OFFSET:
+        for segment in of_task:
+            if segment.last + shift > LARGEST_OFFSET:
                 raise ValueError(
                     printable(
-                        f"{folder.shown(f'{one.topic}-{one.partition}')}: offset {LARGEST_OFFSET} is the largest, but the rows "
-                        f"would end at {one.last + shift}: pass a smaller startingOffset"
+                        f"{folder.shown(f'{segment.topic}-{segment.partition}')}: offset {LARGEST_OFFSET} is the largest, "
+                        f"but the rows would end at {segment.last + shift}: pass a smaller startingOffset"
                     )
                 )
             if shift:
-                _shift(folder, one.files[".log"], shift)
-            epochs = tuple((epoch, offset + shift) for epoch, offset in one.epochs)
-            numbered.append(one._replace(first=one.first + shift, last=one.last + shift, epochs=epochs))
-            start = one.last + shift + 1
+                _shift(folder, segment.files[".log"], shift)
+            epochs = tuple((epoch, offset + shift) for epoch, offset in segment.epochs)
+            numbered.append(segment._replace(first=segment.first + shift, last=segment.last + shift, epochs=epochs))
+            start = segment.last + shift + 1
     return numbered
 
 
@@ -368,14 +372,14 @@ def _without_gaps(folder: Folder, staged: Sequence[StagedSegment], end: int | No
     Tiered storage finds offsets by these names. It would wait for an offset in a gap between two segments.
     """
     result = []
-    for one in staged:
-        gap = 0 if end is None else max(0, one.first - end)
-        if gap and one.last - one.first + gap <= LARGEST_DELTA:
+    for segment in staged:
+        gap = 0 if end is None else max(0, segment.first - end)
+        if gap and segment.last - segment.first + gap <= LARGEST_DELTA:
             for suffix, layout in INDEXES.items():
-                _shift_index(folder, one.files[suffix], layout, gap)
-            one = one._replace(first=one.first - gap)
-        result.append(one)
-        end = one.last + 1
+                _shift_index(folder, segment.files[suffix], layout, gap)
+            segment = segment._replace(first=segment.first - gap)
+        result.append(segment)
+        end = segment.last + 1
     return result
 
 

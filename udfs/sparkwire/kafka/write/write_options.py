@@ -178,20 +178,20 @@ def is_topic(name: str) -> bool:
     return bool(_LEGAL_TOPIC.fullmatch(name)) and name not in (".", "..")
 
 
-def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> LogWrite:
+def write_of(texts: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> LogWrite:
     """Read the options of a write; ``schema`` has the rows' columns.
 
     ValueError if an option or a column is wrong or missing.
     """
-    o = options.parsed(NAME, WRITE_OPTIONS, given)
+    o = options.parsed(NAME, WRITE_OPTIONS, texts)
     names = _checked(schema)
     if not o["path"]:
         raise ValueError(f"{NAME} needs path: the directory to write partitions to")
     for name in ("topic", "partition"):
         if (name in names) == (o[name] is not None):
             raise ValueError(printable(f"{NAME} takes {name} as a column or as an option: pass one of them"))
-    kept = o["offsets"] or (KEEP if "offset" in names else None)
-    if kept is None or (kept == KEEP and "offset" not in names):
+    offsets = o["offsets"] or (KEEP if "offset" in names else None)
+    if offsets is None or (offsets == KEEP and "offset" not in names):
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")
     epoch, stamped = o["leaderEpoch"], o["timestampType"]
     read = next(
@@ -205,9 +205,9 @@ def write_of(given: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
     has_epochs = epoch is None and "partition_leader_epoch" in names
     return LogWrite(
         o["path"], o["topic"], o["partition"], codecs.BY_NAME[o["compression"]].id, o["batchBytes"], o["segmentBytes"],
-        o["indexIntervalBytes"], epoch, has_epochs, kept == ASSIGN, o["startingOffset"],
+        o["indexIntervalBytes"], epoch, has_epochs, offsets == ASSIGN, o["startingOffset"],
         None if stamped is None else stamped == TIMESTAMP_TYPES[1], o["maxMessageBytes"], o["ifExists"], overwrite, o["jobId"],
-        _source(o, read, overwrite, kept == ASSIGN), bool(o["sourcePath"]), o["startOffset"], o["endOffset"],
+        _source(o, read, overwrite, offsets == ASSIGN), bool(o["sourcePath"]), o["startOffset"], o["endOffset"],
         read is not None and read.committed,
     )  # fmt: skip
 

@@ -38,14 +38,14 @@ _LARGEST_PARTITION: Final = 2**31 - 1
 
 def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of Spark as `ROWS`; ValueError for a row that it cannot write, with topic, partition and offset."""
-    given = dict(zip(column_names(batch.schema), batch.columns, strict=True))
-    if "timestamp_type" not in given and "timestampType" in given:  # the column of Spark's own Kafka source
-        given["timestamp_type"] = _named_types(given["timestampType"])
+    columns = dict(zip(column_names(batch.schema), batch.columns, strict=True))
+    if "timestamp_type" not in columns and "timestampType" in columns:  # the column of Spark's own Kafka source
+        columns["timestamp_type"] = _named_types(columns["timestampType"])
     count = batch.num_rows
 
     def column(name: str, type: pa.DataType, instead: Any = None) -> pa.Array:
-        if name in given:
-            return given[name].cast(type)
+        if name in columns:
+            return columns[name].cast(type)
         return pa.nulls(count, type) if instead is None else pa.repeat(pa.scalar(instead, type), count)
 
     rows = pa.RecordBatch.from_arrays(
@@ -53,16 +53,16 @@ def rows_of(write: LogWrite, batch: pa.RecordBatch) -> pa.RecordBatch:
             column("topic", pa.string(), write.topic),
             column("partition", pa.int64(), write.partition),
             pa.repeat(pa.scalar(0, pa.int64()), count) if write.assign else column("offset", pa.int64()),
-            _millis(given, count),
-            _appended(write, given, count),
+            _millis(columns, count),
+            _appended(write, columns, count),
             column("partition_leader_epoch", pa.int64()).fill_null(-1),
             column("key", pa.binary()),
             column("value", pa.binary()),
-            _headers(given, count),
+            _headers(columns, count),
         ],
         schema=ROWS,
     )
-    _check(write, rows, given)
+    _check(write, rows, columns)
     return rows
 
 
@@ -70,28 +70,28 @@ def _named_types(numbers: pa.Array) -> pa.Array:
     """The names of Kafka's timestamp types; -1 stands for a record without a timestamp."""
     numbers = numbers.cast(pa.int64())
     names = [None, *TIMESTAMP_TYPES]
-    known = pc.and_(pc.greater_equal(numbers, -1), pc.less(numbers, len(TIMESTAMP_TYPES)))
-    named = pa.array(names, pa.string()).take(pc.add(pc.if_else(known, numbers, -1), 1))
-    return pc.if_else(known, named, numbers.cast(pa.string()))
+    valid = pc.and_(pc.greater_equal(numbers, -1), pc.less(numbers, len(TIMESTAMP_TYPES)))
+    named = pa.array(names, pa.string()).take(pc.add(pc.if_else(valid, numbers, -1), 1))
+    return pc.if_else(valid, named, numbers.cast(pa.string()))
 
 
-def _millis(given: dict[str, pa.Array], count: int) -> pa.Array:
-    stored = given["timestamp_ms"].cast(pa.int64()) if "timestamp_ms" in given else pa.nulls(count, pa.int64())
-    if "timestamp" in given:
-        moments = given["timestamp"].cast(pa.timestamp("us", "UTC"))
+def _millis(columns: dict[str, pa.Array], count: int) -> pa.Array:
+    stored = columns["timestamp_ms"].cast(pa.int64()) if "timestamp_ms" in columns else pa.nulls(count, pa.int64())
+    if "timestamp" in columns:
+        moments = columns["timestamp"].cast(pa.timestamp("us", "UTC"))
         micros = np.asarray(moments.cast(pa.int64()).fill_null(0))
         stored = pc.coalesce(stored, primitive(micros // 1000, bools_of(moments.is_valid())))
     return stored.fill_null(NO_TIMESTAMP)
 
 
-def _appended(write: LogWrite, given: dict[str, pa.Array], count: int) -> pa.Array:
-    if write.log_append_time is not None or "timestamp_type" not in given:
+def _appended(write: LogWrite, columns: dict[str, pa.Array], count: int) -> pa.Array:
+    if write.log_append_time is not None or "timestamp_type" not in columns:
         return pa.repeat(pa.scalar(bool(write.log_append_time)), count)
-    return pc.equal(given["timestamp_type"].cast(pa.string()), TIMESTAMP_TYPES[1]).fill_null(False)
+    return pc.equal(columns["timestamp_type"].cast(pa.string()), TIMESTAMP_TYPES[1]).fill_null(False)
 
 
-def _headers(given: dict[str, pa.Array], count: int) -> pa.Array:
-    return coerce(given["headers"], HEADERS, NAME, "headers") if "headers" in given else pa.nulls(count, HEADERS)
+def _headers(columns: dict[str, pa.Array], count: int) -> pa.Array:
+    return coerce(columns["headers"], HEADERS, NAME, "headers") if "headers" in columns else pa.nulls(count, HEADERS)
 
 
 _RANGES: Final = (
@@ -102,7 +102,7 @@ _RANGES: Final = (
 )
 
 
-def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) -> None:
+def _check(write: LogWrite, rows: pa.RecordBatch, columns: dict[str, pa.Array]) -> None:
     """ValueError for the first invalid row."""
     _reject_first(rows, rows.column("topic").is_null(), "topic is NULL")
     for name, least, most in _RANGES:
@@ -114,8 +114,8 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
             wrong = pc.or_(pc.less(numbers, least), pc.greater(numbers, most))
             _reject_first(rows, wrong, f"{name} has to be from {least} to {most}")
     for name in ("timestamp", "timestamp_ms"):
-        if name in given:
-            is_mark = pc.and_(given[name].is_valid(), pc.equal(rows.column("timestamp"), NO_TIMESTAMP))
+        if name in columns:
+            is_mark = pc.and_(columns[name].is_valid(), pc.equal(rows.column("timestamp"), NO_TIMESTAMP))
             _reject_first(
                 rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, which means none in Kafka: use NULL for none"
             )
@@ -123,26 +123,26 @@ def _check(write: LogWrite, rows: pa.RecordBatch, given: dict[str, pa.Array]) ->
     if headers.flatten().flatten()[0].null_count:
         keys = ((k, some.values.flatten()[0]) for k, some in enumerate(headers) if some.is_valid)
         reject_row(rows, next(k for k, some in keys if some.null_count), "a header without a key")
-    if "timestamp_type" in given:
-        types = given["timestamp_type"].cast(pa.string())
+    if "timestamp_type" in columns:
+        types = columns["timestamp_type"].cast(pa.string())
         unknown = pc.and_(types.is_valid(), pc.invert(pc.is_in(types, pa.array(TIMESTAMP_TYPES))))
         _reject_first(rows, unknown, f"timestamp_type is none of {', '.join(TIMESTAMP_TYPES)}")
-    if "error" in given:
-        _reject_first(rows, given["error"].is_valid(), "a row with an error is no record: leave it out")
-    if "is_control" in given:
+    if "error" in columns:
+        _reject_first(rows, columns["error"].is_valid(), "a row with an error is no record: leave it out")
+    if "is_control" in columns:
         _reject_first(
-            rows, given["is_control"].fill_null(False), "a control record, which only a broker writes: leave it out"
+            rows, columns["is_control"].fill_null(False), "a control record, which only a broker writes: leave it out"
         )
-    if HIDDEN in given:
+    if HIDDEN in columns:
         _reject_first(
             rows,
-            given[HIDDEN].is_valid(),
+            columns[HIDDEN].is_valid(),
             f"{HIDDEN} says that its transaction, or one before it, is not committed: read with isolationLevel => read_committed",
         )
-    elif "is_transactional" in given and not write.committed:
+    elif "is_transactional" in columns and not write.committed:
         _reject_first(
             rows,
-            given["is_transactional"].fill_null(False),
+            columns["is_transactional"].fill_null(False),
             "it is part of a transaction, which may be aborted or open: end open ones, and read the log with isolationLevel => "
             "read_committed",
         )
