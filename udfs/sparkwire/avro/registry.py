@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkwire.avro.http_registry import HttpSchemas
 from sparkwire.avro.payloads import GLOBAL_ID
-from sparkwire.avro.schema_source import Registered, SchemaSource, SubjectVersion
-from sparkwire.avro.schemas import Schemas, schemas_of
-from sparkwire.base.printable import printable
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-
-import contextlib
-import json
-
 from sparkwire.avro.schema_source import (
     AVRO,
     DEFAULT_CONTEXT,
     Place,
+    Registered,
+    SchemaSource,
+    SubjectVersion,
     check_contexts,
     context_of,
     in_context,
     with_references,
 )
+from sparkwire.avro.schemas import Schemas, schemas_of
+from sparkwire.base.printable import printable
 from sparkwire.errors import RegistryError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class PassedSchemas(SchemaSource):

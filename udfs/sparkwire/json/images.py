@@ -150,12 +150,12 @@ def as_objects(rows: Sequence[Values], item: Item) -> list[Values]:
     A value that is no such array is no object: it keeps its kind, and an object has the kind ARRAY. Each item has the name and
     the value.
     """
-    return _joined([_objects(arrays, item.name, item.value) for arrays in rows])
+    return _in_one_column([_objects(arrays, item.name, item.value) for arrays in rows])
 
 
 def as_types(rows: Sequence[Values], item: Item) -> Values:
     """The types of each row's columns as an object, from the first of ``rows`` that has them."""
-    first, *others = _joined([_objects(arrays, item.name, item.type) for arrays in rows])
+    first, *others = _in_one_column([_objects(arrays, item.name, item.type) for arrays in rows])
     for other in others:
         first = first.unless(first.kinds != OBJECT, other)
     return first
@@ -198,7 +198,7 @@ def _written(members: Values, chosen: Bools) -> pa.Array:
     return gather(members.data, np.where(chosen, members.starts - quote, 0), sizes, pa.string())
 
 
-def _joined(columns: Sequence[tuple[Values, pa.Array]]) -> list[Values]:
+def _in_one_column(columns: Sequence[tuple[Values, pa.Array]]) -> list[Values]:
     """Columns of objects whose texts are in one column of bytes."""
     data, offsets, _ = binary_of(pa.concat_arrays([texts for _, texts in columns]))
     result, place = [], 0
