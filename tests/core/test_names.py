@@ -18,6 +18,7 @@ import pytest
 
 import sparkwire
 from sparkwire import FUNCTIONS
+from sparkwire.base.lazy import STUB
 from sparkwire.catalogue import FORMATS
 
 PACKAGES = [
@@ -34,7 +35,7 @@ def test_dir_lists_the_public_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", PACKAGES)
 def test_every_public_name_is_documented(name: str) -> None:
-    """Each name of a lazy table is there, with a text of its own."""
+    """Each name of a stub is there, with a text of its own."""
     module = import_module(name)
     for public in module.__all__:
         value = getattr(module, public)
@@ -43,26 +44,24 @@ def test_every_public_name_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_type_checkers_see_what_python_loads(name: str) -> None:
-    """The imports under ``if TYPE_CHECKING`` and the lazy table name the same modules. No other import is in the file."""
+def test_a_package_imports_no_module_that_its_stub_names(name: str) -> None:
+    """The stub has an import for each public name, as type checkers read it. The package itself imports none of them."""
     module = import_module(name)
-    tree = ast.parse(Path(module.__file__ or "").read_text("utf-8"))
-    [checked] = [node for node in tree.body if isinstance(node, ast.If)]
-    imports = [node for node in ast.walk(checked) if isinstance(node, ast.ImportFrom)]
-    seen = {
-        alias.name: f"sparkwire.{alias.name}" if node.module == "sparkwire" else node.module
-        for node in imports
-        for alias in node.names
-    }
-    [table] = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
-    assert seen == ast.literal_eval(table)
-    assert seen.keys() >= set(module.__all__) - {"samples"}
-    eager = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
-    assert eager == {"__future__", "typing", "sparkwire.base.lazy"} | ({"pathlib"} if name == "sparkwire" else set())
+    path = Path(module.__file__ or "")
+    imports = [
+        node for node in ast.parse(path.with_name(STUB).read_text("utf-8")).body if isinstance(node, ast.ImportFrom)
+    ]
+    names = [(alias.name, alias.asname) for node in imports for alias in node.names]
+    written_here = {"samples"} & set(module.__all__)
+    assert [(public, public) for public in module.__all__ if public not in written_here] == sorted(
+        set(names) - {("Path", None)}
+    )
+    eager = {node.module for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)}
+    assert eager == {"sparkwire.base.lazy"} | ({"__future__", "pathlib"} if name == "sparkwire" else set())
 
 
-def test_no_module_imports_through_a_lazy_table() -> None:
-    """The tables name modules as texts, which the import rules do not see. So only users import through them."""
+def test_no_module_imports_through_a_stub() -> None:
+    """The import rules do not see stubs. So only users import through them."""
     public = {(name, one) for name in PACKAGES for one in import_module(name).__all__}
     public -= {(name, one) for name, one in public if isinstance(getattr(import_module(name), one), ModuleType)}
     imports = {
@@ -114,7 +113,7 @@ def test_a_misspelled_name() -> None:
 def test_there_is_no_other_attribute() -> None:
     assert isinstance(sparkwire.sql_functions, ModuleType)
     with pytest.raises(AttributeError, match="module 'sparkwire' has no attribute 'kafkaa'"):
-        sparkwire.kafkaa  # noqa: B018
+        sparkwire.kafkaa  # type: ignore[attr-defined]  # noqa: B018
 
 
 SAME_IN_EVERY_WING = {"__init__", "explain", "functions", "layout"}

@@ -20,54 +20,13 @@ functions for DataFrame code. ``FUNCTIONS["dbus_opcode"].decode(array)`` decodes
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire import avro, databus, datahub, debezium, errors, kafka, registry, sql_functions
-    from sparkwire.catalogue import FUNCTIONS
-    from sparkwire.catalogue.explanation import explain
-    from sparkwire.catalogue.file_tables import read
-    from sparkwire.spark.changes.changes import changes, changes_by_table
-    from sparkwire.spark.changes.current import current
-    from sparkwire.spark.changes.merge import merge, merged
-    from sparkwire.spark.doctor import doctor
-    from sparkwire.spark.functions.unity import publish
-    from sparkwire.spark.registration import register
-
-__all__ = [
-    "FUNCTIONS", "avro", "changes", "changes_by_table", "current", "databus", "datahub", "debezium", "doctor",
-    "errors", "explain", "kafka", "merge", "merged", "publish", "read", "register", "registry", "samples",
-    "sql_functions",
-]  # fmt: skip
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "FUNCTIONS": "sparkwire.catalogue",
-        "avro": "sparkwire.avro",
-        "changes": "sparkwire.spark.changes.changes",
-        "changes_by_table": "sparkwire.spark.changes.changes",
-        "current": "sparkwire.spark.changes.current",
-        "databus": "sparkwire.databus",
-        "datahub": "sparkwire.datahub",
-        "debezium": "sparkwire.debezium",
-        "doctor": "sparkwire.spark.doctor",
-        "errors": "sparkwire.errors",
-        "explain": "sparkwire.catalogue.explanation",
-        "kafka": "sparkwire.kafka",
-        "merge": "sparkwire.spark.changes.merge",
-        "merged": "sparkwire.spark.changes.merge",
-        "publish": "sparkwire.spark.functions.unity",
-        "read": "sparkwire.catalogue.file_tables",
-        "register": "sparkwire.spark.registration",
-        "registry": "sparkwire.registry",
-        "sql_functions": "sparkwire.sql_functions",
-    },
-    packages=("changes",),
-)
+__getattr__, __dir__, _lazy = lazy_names(__name__, packages=("changes",))
+__all__ = [*_lazy, "samples"]
 
 
 def samples() -> Path:

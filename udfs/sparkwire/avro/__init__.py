@@ -19,29 +19,6 @@ If a block's count is negative, the size after it must be within the datum; it h
 bytes at the end.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.avro.registry import Registry
-    from sparkwire.avro.typed_values import to_python
-    from sparkwire.spark.rows.avro import decode, decode_error, encode, register_function, rows, rows_by_type
-
-__all__ = ["Registry", "decode", "decode_error", "encode", "register_function", "rows", "rows_by_type", "to_python"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Registry": "sparkwire.avro.registry",
-        "decode": "sparkwire.spark.rows.avro",
-        "decode_error": "sparkwire.spark.rows.avro",
-        "encode": "sparkwire.spark.rows.avro",
-        "register_function": "sparkwire.spark.rows.avro",
-        "rows": "sparkwire.spark.rows.avro",
-        "rows_by_type": "sparkwire.spark.rows.avro",
-        "to_python": "sparkwire.avro.typed_values",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

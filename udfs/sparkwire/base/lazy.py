@@ -1,31 +1,34 @@
-"""Load public names on first use, as PEP 562 allows.
+"""Load public names on first use, as PEP 562 allows: the stub of a package says which module has each.
 
-So the ``__init__`` of a format needs no Spark, and importing one format does not load all of them. A table says which module has
-each name. Type checkers do not run it: they read the same imports under ``if TYPE_CHECKING``.
+So the ``__init__`` of a format needs no Spark, and importing one format does not load all of them. Type checkers and editors read
+the same stub, ``__init__.pyi``.
 """
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+STUB = "__init__.pyi"
+
 
 def lazy_names(
-    package: str, modules: Mapping[str, str], *, packages: Sequence[str] = ()
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package.
+    package: str, *, packages: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The functions ``__getattr__`` and ``__dir__`` of a package, and its ``__all__``.
 
     Parameters
     ----------
     package
-        the name of the package
-    modules
-        the module of each public name. If this is a module in the package with that name, the name stands for the module
+        the name of the package, whose stub imports each public name from its module
     packages
-        the names that are packages in the package, too. Their import comes first: a later one would hide what the table names
+        the names that are packages in the package, too. Their import comes first: a later one would hide what the stub names
     """
+    modules = _modules(package)
     for name in packages:
         import_module(f"{package}.{name}")
         delattr(sys.modules[package], name)
@@ -33,10 +36,18 @@ def lazy_names(
     def get(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(modules[name])
-        return module if modules[name] == f"{package}.{name}" else getattr(module, name)
+        if modules[name] == package:  # the name stands for a module in the package
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(modules[name]), name)
 
     def names() -> list[str]:
-        return list(sys.modules[package].__all__)
+        return sorted(sys.modules[package].__all__)
 
-    return get, names
+    return get, names, sorted(modules)
+
+
+def _modules(package: str) -> dict[str, str]:
+    """The module from which a stub imports each name."""
+    tree = ast.parse(pkgutil.get_data(package, STUB) or b"")
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module]
+    return {alias.asname: str(node.module) for node in imports for alias in node.names if alias.asname}

@@ -35,52 +35,6 @@ up to 64 KiB.
 Source: linkedin/databus, `com.linkedin.databus.core.DbusEventV1` and `DbusEventV2`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.databus.client.checkpoint import Checkpoint
-    from sparkwire.databus.client.consumer import Consumer, Registration, Result, Scn
-    from sparkwire.databus.client.data_events import DataEvent, Source
-    from sparkwire.databus.client.run import Outcome, dispatch
-    from sparkwire.databus.client.state import Settings
-    from sparkwire.spark.databus_client import callbacks, consume
-    from sparkwire.spark.rows.avro import rows_by_source
-
-__all__ = [
-    "Checkpoint",
-    "Consumer",
-    "DataEvent",
-    "Outcome",
-    "Registration",
-    "Result",
-    "Scn",
-    "Settings",
-    "Source",
-    "callbacks",
-    "consume",
-    "dispatch",
-    "rows_by_source",
-]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "Checkpoint": "sparkwire.databus.client.checkpoint",
-        "Consumer": "sparkwire.databus.client.consumer",
-        "DataEvent": "sparkwire.databus.client.data_events",
-        "Outcome": "sparkwire.databus.client.run",
-        "Registration": "sparkwire.databus.client.consumer",
-        "Result": "sparkwire.databus.client.consumer",
-        "Scn": "sparkwire.databus.client.consumer",
-        "Settings": "sparkwire.databus.client.state",
-        "Source": "sparkwire.databus.client.data_events",
-        "callbacks": "sparkwire.spark.databus_client",
-        "consume": "sparkwire.spark.databus_client",
-        "dispatch": "sparkwire.databus.client.run",
-        "rows_by_source": "sparkwire.spark.rows.avro",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

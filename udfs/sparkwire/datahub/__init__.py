@@ -31,21 +31,6 @@ This reader handles them as follows:
 Source: Alibaba Cloud, DataWorks, "Appendix: DataHub message formats".
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.spark.rows.datahub import columns, rows
-
-__all__ = ["columns", "rows"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "columns": "sparkwire.spark.rows.datahub",
-        "rows": "sparkwire.spark.rows.datahub",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -79,21 +79,6 @@ and ``_unexpected_`` has its text: infinite dates as ``infinity`` and ``-infinit
 Sources: Debezium 3.3's documentation and its embedded engine; Kafka Connect 4.1's ``JsonConverter``.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.spark.changes.debezium_rows import columns, rows
-
-__all__ = ["columns", "rows"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "columns": "sparkwire.spark.changes.debezium_rows",
-        "rows": "sparkwire.spark.changes.debezium_rows",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -80,27 +80,6 @@ Rows with an error
 Source: apache/kafka, `org.apache.kafka.common.record`, `org.apache.kafka.storage.internals.log`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.kafka.drawing import picture
-    from sparkwire.kafka.write.check import check
-    from sparkwire.spark.kafka import write
-    from sparkwire.spark.kafka_cluster import cluster
-
-__all__ = ["check", "cluster", "picture", "write"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "check": "sparkwire.kafka.write.check",
-        "cluster": "sparkwire.spark.kafka_cluster",
-        "picture": "sparkwire.kafka.drawing",
-        "write": "sparkwire.spark.kafka",
-    },
-    packages=("cluster", "write"),
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__, packages=("cluster", "write"))

@@ -3,20 +3,6 @@
 `sparkwire.avro.Registry` represents the registry. `sparkwire.avro.rows` reads only Avro, also without a registry.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from sparkwire.base.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from sparkwire.spark.rows.registered_rows import rows
-
-__all__ = ["rows"]
-
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    {
-        "rows": "sparkwire.spark.rows.registered_rows",
-    },
-)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

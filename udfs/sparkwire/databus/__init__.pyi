@@ -1,0 +1,13 @@
+from sparkwire.databus.client.checkpoint import Checkpoint as Checkpoint
+from sparkwire.databus.client.consumer import Consumer as Consumer
+from sparkwire.databus.client.consumer import Registration as Registration
+from sparkwire.databus.client.consumer import Result as Result
+from sparkwire.databus.client.consumer import Scn as Scn
+from sparkwire.databus.client.data_events import DataEvent as DataEvent
+from sparkwire.databus.client.data_events import Source as Source
+from sparkwire.databus.client.run import Outcome as Outcome
+from sparkwire.databus.client.run import dispatch as dispatch
+from sparkwire.databus.client.state import Settings as Settings
+from sparkwire.spark.databus_client import callbacks as callbacks
+from sparkwire.spark.databus_client import consume as consume
+from sparkwire.spark.rows.avro import rows_by_source as rows_by_source

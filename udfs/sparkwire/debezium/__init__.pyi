@@ -1,0 +1,2 @@
+from sparkwire.spark.changes.debezium_rows import columns as columns
+from sparkwire.spark.changes.debezium_rows import rows as rows

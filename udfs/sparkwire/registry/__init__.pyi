@@ -1,0 +1,1 @@
+from sparkwire.spark.rows.registered_rows import rows as rows
