@@ -18,7 +18,8 @@ from sparkwire.avro.schema_source import Registered, SchemaSource
 from sparkwire.avro.schemas import Schemas, _files, schemas_of
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, type_name
 from sparkwire.avro.typed_values import typed
-from sparkwire.datahub.tuple_rows import row_schema
+from sparkwire.changes.datahub import column_type
+from sparkwire.changes.datahub_rows import row_schema
 from tests.avro.test_hostile_schemas import twice
 from tests.avro.test_resolution import enum, field, record
 from tests.support.arrow import with_dicts
@@ -294,9 +295,9 @@ def test_names_that_spark_does_not_distinguish() -> None:
 
 
 def test_columns_of_datahub_that_spark_does_not_distinguish() -> None:
-    names = row_schema({"id": "BIGINT", "ID": "STRING", "Id": "DOUBLE"}).names
-    assert names[6:9] == ["id", "ID_2", "Id_3"]
-    assert row_schema({"id": "BIGINT", "ID": "STRING"}).field("ID_2").type == pa.string()
+    types = {"id": column_type("LONG"), "ID": column_type("STRING"), "Id": column_type("DOUBLE")}
+    assert row_schema(types).names[6:9] == ["id", "ID_2", "Id_3"]
+    assert row_schema(types).field("ID_2").type == pa.string()
 
 
 # ---------------------------------------------------------------- one bad field

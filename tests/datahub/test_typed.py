@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from random import Random
 from typing import Any
@@ -15,9 +16,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
+from sparkwire.changes.datahub import column_type
+from sparkwire.changes.datahub_rows import REMARKS, TUPLE_COLUMNS, declarations, latest_columns, row_schema
+from sparkwire.changes.formats import decoder_of_datahub_rows
+from sparkwire.changes.records import MessageRecords
 from sparkwire.core.names import Table, table_of
-from sparkwire.datahub.blob_tables import declarations, latest_columns
-from sparkwire.datahub.tuple_rows import REMARKS, TUPLE_COLUMNS, row_schema, typed_rows
 from tests.support import datahub_cases
 from tests.support.oracles import datahub as oracle
 
@@ -47,20 +50,35 @@ def expected_rows(blobs: list[bytes], database: str, table: str) -> list[dict[st
 def rows_of(blob: bytes, database: str, table: str) -> list[dict[str, Any]]:
     document, intact = oracle.read(blob)
     answers = {name.removeprefix("datahub_"): answer for name, answer in oracle.answers(blob).items()}
-    for name, field in ((table, "table"), (database, "database")):
-        if answers[field] != name and (intact or answers[field] is not None):
-            return []
-    if answers["operation"] in ("DDL", "HEARTBEAT", "TRANSACTION"):
+    if intact and (answers["table"], answers["database"]) != (table, database):
         return []
+    if answers["operation"] in ("DDL", "HEARTBEAT", "TRANSACTION"):
+        if intact:
+            return []
+        answers["operation"] = None
+    before, after = (
+        oracle.whole("object", oracle.at(document, f"payload.{s}.dataColumn")) for s in ("before", "after")
+    )
     sides = ["before"] if answers["operation"] in ("UPDATE_BEFORE", "DELETE") else ["after"]
-    if answers["op"] == "UPDATE" and answers["before"] is not None:
+    if answers["op"] == "UPDATE" and before is not None:
         sides = ["before", "after"]
+    if answers["operation"] is None and after is None:
+        sides = ["before"]
+    answers["error"] = error_of(answers, intact, before, after)
     declared = {item["name"]: item["type"] for item in oracle.declared(answers["columns"])}
-    return [row_of(document, answers, declared, side) for side in sides]
+    return [row_of(before if side == "before" else after, answers, declared, side) for side in sides]
 
 
-def row_of(document: oracle.Value, answers: dict[str, Any], declared: dict[Any, Any], side: str) -> dict[str, Any]:
-    image = oracle.whole("object", oracle.at(document, f"payload.{side}.dataColumn"))
+def error_of(answers: dict[str, Any], intact: bool, before: Any, after: Any) -> str | None:
+    """The error of the message, whichever image a row shows."""
+    if not intact:
+        return "BAD_JSON"
+    if answers["operation"] is None:
+        return "UNKNOWN_OPCODE"
+    return "BAD_FIELD" if answers["operation"] == "INSERT" and None not in (before, after) else None
+
+
+def row_of(image: oracle.Value | None, answers: dict[str, Any], declared: dict[Any, Any], side: str) -> dict[str, Any]:
     members: dict[str, oracle.Value] = {} if image is None else image.content
     known = answers["operation"] is not None
     unexpected = [(name, oracle.text_of(value)) for name, value in members.items() if name not in COLUMNS]
@@ -72,16 +90,56 @@ def row_of(document: oracle.Value, answers: dict[str, Any], declared: dict[Any, 
         "_before_image_": ("Y" if side == "before" else "N") if known else None,
         "_after_image_": ("N" if side == "before" else "Y") if known else None,
     }
+    odd = set()
     for name, type in COLUMNS.items():
         value = members.get(name)
-        row[name] = None if value is None or value.kind == "null" else typed(type, value)
-        changed = declared.get(name) is not None and declared[name] != type
-        if value is not None and (changed or (row[name] is None and value.kind != "null")):
+        is_value = value is not None and value.kind != "null"
+        of_message = declared.get(name) or type
+        row[name] = converted(of_message, type, value) if value is not None and is_value else None
+        if value is not None and is_value and (of_message != type or row[name] is None):
             unexpected.append((name, oracle.text_of(value)))
+            odd |= {name} if row[name] is None else set()
     order = list(members)
     unexpected.sort(key=lambda pair: order.index(pair[0]))
-    row["_primary_key_"] = answers["primary_key"]
-    return row | {"_unexpected_": unexpected or None, "_error_": answers["error"]}
+    row["_primary_key_"] = keys = answers["primary_key"]
+    of_row = error_of_row(row, members, odd, keys or [], image is not None)
+    return row | {"_unexpected_": unexpected or None, "_error_": answers["error"] or of_row}
+
+
+def error_of_row(
+    row: dict[str, Any], members: dict[str, Any], odd: set[str], keys: list[str], has_image: bool
+) -> str | None:
+    """The rules of a change table: each row has a member for each column of its key, and not all are NULL."""
+    if not has_image or not members.keys() & COLUMNS.keys():
+        return "MISSING_FIELD"
+    if odd & set(keys):
+        return "BAD_FIELD"
+    is_lost = (keys and all(row[name] is None for name in keys)) or not members.keys() >= set(keys)
+    return "MISSING_FIELD" if is_lost else None
+
+
+def converted(declared: str, type: str, value: oracle.Value) -> Any:
+    """The value that the message declares, in the type of the column; None if that is not the same value."""
+    if (declared, type) == ("DATE", "LONG"):  # the same on the wire
+        return oracle.integer(value)
+    exact = typed(declared, value)
+    if declared == type or exact is None:
+        return exact
+    if type in ("STRING", "DECIMAL"):
+        if isinstance(exact, datetime.datetime):
+            return f"{exact:%Y-%m-%d %H:%M:%S.%f}Z"
+        return exact if isinstance(exact, str) else as_text(exact)
+    if isinstance(exact, str):
+        is_number = type == "LONG" and re.fullmatch(r"0|-?[1-9]\d{0,18}", exact)
+        return int(exact) if is_number and -(2**63) <= int(exact) < 2**63 else None
+    of_python = {"LONG": int, "DOUBLE": float, "BOOLEAN": bool}.get(type)
+    if of_python is None or not isinstance(exact, int | float):
+        return None
+    return of_python(exact) if of_python(exact) == exact and abs(exact) <= 2**63 else None
+
+
+def as_text(value: Any) -> str | None:
+    return None if isinstance(value, bytes) else str(pa.array([value]).cast(pa.string())[0])
 
 
 def typed(type: str, value: oracle.Value) -> Any:
@@ -104,6 +162,11 @@ def typed(type: str, value: oracle.Value) -> Any:
     if type == "BYTES":  # padded
         return oracle.decoded(text) if text is not None and len(text) % 4 == 0 else None
     return text
+
+
+def typed_rows(blobs: Sequence[bytes | None], table: str, columns: dict[str, str] = COLUMNS) -> pa.RecordBatch:
+    decode = decoder_of_datahub_rows(table_of(table), columns)
+    return decode(MessageRecords(pa.array(blobs, pa.binary()))).batch
 
 
 # ---------------------------------------------------------------- messages
@@ -140,7 +203,7 @@ def image(random: Random, columns: list[tuple[str, str]]) -> str:
 def test_rows_are_those_of_the_model(seed: int) -> None:
     random = Random(seed)
     blobs = [message(random) for _ in range(200)]
-    batch = typed_rows(pa.array(blobs, pa.binary()), table_of("shop.t"), COLUMNS)
+    batch = typed_rows(blobs, "shop.t")
     batch.validate(full=True)
     got: list[dict[str, Any]] = [
         {
@@ -164,11 +227,69 @@ def test_rows_are_those_of_the_model(seed: int) -> None:
 def test_one_batch_is_many() -> None:
     random = Random(99)
     blobs = [message(random) for _ in range(60)]
-    whole = typed_rows(pa.array(blobs, pa.binary()), table_of("t"), COLUMNS).to_pylist()
-    parts = [typed_rows(pa.array([blob], pa.binary()), table_of("t"), COLUMNS).to_pylist() for blob in blobs]
+    whole = typed_rows(blobs, "t").to_pylist()
+    parts = [typed_rows([blob], "t").to_pylist() for blob in blobs]
     assert [row for part in parts for row in part] == whole
-    assert typed_rows(pa.array([], pa.binary()), table_of("t"), COLUMNS).num_rows == 0
-    assert typed_rows(pa.array([None], pa.binary()), table_of("t"), {}).to_pylist() == []
+    assert typed_rows([], "t").num_rows == 0
+    assert typed_rows([None], "t", {}).to_pylist() == []
+
+
+def changed(op: str | None = "INSERT", schema: Any = None, **payload: Any) -> bytes:
+    source = {"dbName": "shop", "tableName": "t"}
+    schema = {"primaryKey": ["id"], "source": source} | (schema or {})
+    payload = {"op": op, "sequenceId": "007", "timestamp": {"eventTime": 5}} | payload
+    return json.dumps({"schema": schema, "payload": payload}).encode()
+
+
+def image_of(**row: Any) -> dict[str, Any]:
+    return {"dataColumn": row}
+
+
+@pytest.mark.parametrize(
+    ("blob", "errors"),
+    [
+        (changed(after=image_of(id=1)), [None]),
+        (changed(after=image_of(id=1), schema={"source": {"dbName": "shop"}}), ["MISSING_FIELD"]),
+        (changed(after=image_of(id=1), schema={"source": {"dbName": "shop", "tableName": 5}}), ["BAD_FIELD"]),
+        (changed(after=image_of(id=1), schema={"source": {"schemaName": "shop", "tableName": "t"}}), [None]),
+        (changed(after=image_of(id=1), schema={"source": {"dbName": "shop", "tableName": "u"}}), []),
+        (changed(after=image_of(id=1), schema={"source": {"dbName": "shop", "tableName": "u"}})[:-1], ["BAD_JSON"]),
+        (b'{"table": "t", "op": 5}', ["WRONG_FORMAT"]),
+        (changed(after=image_of(id=1), before=image_of(id=2)), ["BAD_FIELD"]),
+        (changed("UPDATE", after=image_of(id=1), before=image_of(id=2)), [None, None]),
+        (changed("UPDATE", before=image_of(id=2)), [None, "MISSING_FIELD"]),
+        (changed("UPDATE_AFTER", after=image_of(id=1), before=image_of(id=2)), [None]),
+        (changed(after=image_of(id=None, s="x")), ["MISSING_FIELD"]),
+        (changed(after=image_of(s="x")), ["MISSING_FIELD"]),
+        (changed(after=image_of()), ["MISSING_FIELD"]),
+        (changed(after=image_of(id="x")), ["BAD_FIELD"]),
+        (changed(after=image_of(ID=1)), ["BAD_FIELD: columns has id, and the message ID: write ID"]),
+        (changed(after=image_of(id=1), timestamp={}), ["MISSING_FIELD"]),
+        (changed(after=image_of(id=1), timestamp={"eventTime": "x"}), ["BAD_FIELD"]),
+        (changed(after=image_of(id=1), op=None), ["MISSING_FIELD"]),
+        (changed("TRUNCATE"), []),
+        (changed("TRUNCATE", after=image_of(id=1)), ["BAD_FIELD"]),
+        (changed("ALTER", after=image_of(id=1)), []),
+    ],
+)
+def test_errors_are_those_of_changes(blob: bytes, errors: list[str | None]) -> None:
+    assert [row["_error_"] for row in typed_rows([blob], "shop.t").to_pylist()] == errors
+
+
+def test_rows_without_columns() -> None:
+    [row] = typed_rows([changed(after=image_of(id=1))], "t", {}).to_pylist()
+    assert (row["_sequence_id_"], row["_unexpected_"], row["_error_"]) == ("007", [("id", "1")], None)
+
+
+def test_an_operation_that_is_not_known_shows_the_image_that_the_message_has() -> None:
+    [row] = typed_rows([changed("UPSERT", before=image_of(id=3))], "t").to_pylist()
+    assert (row["id"], row["_before_image_"], row["_error_"]) == (3, None, "UNKNOWN_OPCODE")
+
+
+def test_a_time_out_of_range_is_kept() -> None:
+    """TIMESTAMP ends with the year 9999, and BIGINT does not."""
+    [row] = typed_rows([changed(after=image_of(id=1), timestamp={"eventTime": 10**15})], "t").to_pylist()
+    assert (row["_excute_time_"], row["_error_"]) == (10**15, "BAD_FIELD")
 
 
 def test_names_of_tables() -> None:
@@ -182,7 +303,8 @@ def test_names_of_tables() -> None:
 
 
 def test_columns_with_the_names_of_metadata_columns() -> None:
-    assert row_schema({"_Error_": "LONG", "id": "LONG", "ID": "STRING"}, ["_SEQUENCE_ID_", "Id"]).names == [
+    types = {"_Error_": column_type("LONG"), "id": column_type("LONG"), "ID": column_type("STRING")}
+    assert row_schema(types, ["_SEQUENCE_ID_", "Id"]).names == [
         *("_sequence_id__2", *list(TUPLE_COLUMNS)[1:]),
         *("_Error__2", "id_2", "ID_3"),
         *REMARKS,

@@ -31,10 +31,20 @@ def datahub_type(text: str) -> Type:
 
 @text_cache(1024)
 def _declared(text: str) -> Mapping[str, Type]:
+    return {name: column_type(type) for name, type in declared_columns(text).items()}
+
+
+def declared_columns(text: str) -> dict[str, str]:
+    """The names and types in a message's ``schema.dataColumn``, as the message has them."""
     columns: list[dict[str, Any]] = []
     with suppress(ValueError):
         columns = [item for item in parsed_json(text) if isinstance(item, dict) and isinstance(item.get("name"), str)]
-    return {column["name"]: _TYPES.get(str(column.get("type")), OTHER_TYPE) for column in columns}
+    return {column["name"]: str(column.get("type") or "") for column in columns}
+
+
+def column_type(text: str) -> Type:
+    """The type of a column, as a message declares it."""
+    return _TYPES.get(text, OTHER_TYPE)
 
 
 def _sequence(fields: Fields) -> pa.Array:

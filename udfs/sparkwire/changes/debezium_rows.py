@@ -20,7 +20,7 @@ from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.table_rows import TypedRows, cast_to
 from sparkwire.core.column import struct
 from sparkwire.debezium.positions import POSITION
-from sparkwire.json.typed_images import named_lists
+from sparkwire.json.typed_images import named_lists, unexpected_map
 from sparkwire.json.types import Type
 
 
@@ -59,7 +59,7 @@ def debezium_rows(typed: TypedRows, types: Mapping[str, Type], schema: pa.Schema
         typed.old,
         struct(dict(zip(types, typed.columns, strict=True)), typed.has_new),
         named_lists(typed.is_unavailable, list(types)),
-        typed.unexpected,
+        unexpected_map(typed.unexpected, len(said.messages)),
         typed.errors,
     ]
     return ChangeBatch(said.messages, pa.RecordBatch.from_arrays(cast_to(arrays, schema), schema=schema))

@@ -104,10 +104,10 @@ def _has_renamed_image(fields: Fields) -> Bools:
     """Updates without a before image, and with an object of another name: the image under the name that the task gives it."""
     is_update = bools_of(pc.equal(fields.texts("op"), "update").fill_null(False))
     rows = np.flatnonzero(is_update & ~fields.has("before") & fields.documents.intact)
-    renamed = np.zeros(fields.source.rows, np.bool_)
+    renamed = np.zeros(fields.count, np.bool_)
     if len(rows):
-        begins, ends = (bound[rows] for bound in values.bounds(fields.source))
-        listed = values.members(values.roots(fields.source.data, begins, ends, np.ones(len(rows), np.bool_)))
+        begins, ends = fields.begins[rows], fields.ends[rows]
+        listed = values.members(values.roots(fields.data, begins, ends, np.ones(len(rows), np.bool_)))
         is_other = ~bools_of(pc.is_in(values.texts(listed.keys), pa.array(_MEMBERS)))
         is_other &= listed.values.kinds == OBJECT
         renamed[np.repeat(rows, np.diff(listed.firsts))[is_other]] = True

@@ -66,11 +66,10 @@ class _MessageWalker(Walker):
             self.opened_members |= {path[:at] for path in paths for at, one in enumerate(path) if one == "."}
 
     def message(self) -> None:
-        source = self.fields.source
-        begins, ends = values.bounds(source)
-        if begins[0] > source.offsets[0]:
-            self.walk(_HEADER, stop=int(begins[0] - source.offsets[0]))
-        self.object(values.roots(source.data, begins, ends, np.ones(1, np.bool_)), "", len(self.data))
+        begins, ends = self.fields.begins, self.fields.ends
+        if begins[0] > 0:
+            self.walk(_HEADER, stop=int(begins[0]))
+        self.object(values.roots(self.fields.data, begins, ends, np.ones(1, np.bool_)), "", len(self.data))
 
     def object(self, object: Values, path: str, stop: int) -> None:
         """The lines of the bytes up to ``stop``: an object, and what is around it."""

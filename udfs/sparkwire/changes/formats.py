@@ -5,7 +5,7 @@ Debezium has separate code, because it has three forms of a message and tombston
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,12 +13,16 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.batches import ChangeBatch
+from sparkwire.changes.datahub import column_type
+from sparkwire.changes.datahub_rows import datahub_rows, row_schema
 from sparkwire.changes.debezium import read_debezium
 from sparkwire.changes.debezium_rows import debezium_rows, rows_schema
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_messages import identifies_changes, position_type, read_messages
 from sparkwire.changes.records import MessageRecords, ReadPlan
+from sparkwire.changes.systems import Fields
 from sparkwire.changes.table_rows import change_batch, schema_of, typed_rows
+from sparkwire.core.names import Table
 from sparkwire.debezium.positions import POSITION
 from sparkwire.debezium.table_columns import MessageSide, json_side, typed
 from sparkwire.json.types import Type
@@ -41,7 +45,7 @@ class Decoder(NamedTuple):
     read_values: Read | None = None
     read_keys: Read | None = None
     with_images: bool = False
-    """whether rows have both images and no order: those of `sparkwire.debezium.rows`"""
+    """whether rows show images and no order: those of `sparkwire.debezium.rows` and `sparkwire.datahub.rows`"""
 
     def __call__(self, records: MessageRecords) -> ChangeBatch:
         rows, step = len(records.values), max(_CELLS // max(len(self.types), 1), 1)
@@ -61,7 +65,10 @@ class Decoder(NamedTuple):
 
     def _decoded(self, records: MessageRecords) -> ChangeBatch:
         if self.format != "debezium":
-            said = read_messages(SYSTEMS[self.format].with_names(self.plan.renamed), records, self.plan)
+            fields = Fields(SYSTEMS[self.format].with_names(self.plan.renamed), records.values)
+            said = read_messages(fields, records, self.plan)
+            if self.with_images:
+                return datahub_rows(fields, said, self.types, self.schema, self.plan)
         else:
             values = (self.read_values or in_json)(records.values, records.headers)
             keys = None if records.keys is None else (self.read_keys or in_json)(records.keys, records.headers)
@@ -95,6 +102,13 @@ def decoder(
     with_event = with_headers if format == "debezium" else not plan.by_source and identifies_changes(SYSTEMS[format])
     schema = schema_of(types, position, with_row=with_row, with_event=with_event, text_offsets=plan.text_offsets)
     return Decoder(plan, format, schema, types, read_values, read_keys)
+
+
+def decoder_of_datahub_rows(table: Table, columns: Mapping[str, str], taken_names: Sequence[str] = ()) -> Decoder:
+    """The decoder of `sparkwire.datahub.rows`. The names of its columns are distinct from ``taken_names``."""
+    types = {name: column_type(type) for name, type in columns.items()}
+    plan = ReadPlan(table, columns, whole_before=True)
+    return Decoder(plan, "datahub", row_schema(types, taken_names), types, with_images=True)
 
 
 def position_of(format: str, text_offsets: bool = False) -> pa.DataType | None:

@@ -31,7 +31,7 @@ def message_rows(messages: pa.Array, system: System) -> pa.StructArray:
         operations={name: operation or name for name, operation in system.operations.items()},
         left_out=None,
     )
-    said = read_messages(everything, MessageRecords(messages), ReadPlan(Table(""), {}, keys=()))
+    said = read_messages(Fields(everything, messages), MessageRecords(messages), ReadPlan(Table(""), {}, keys=()))
     names = [name for name, operation in system.operations.items() if operation is None]
     left_out = pc.is_in(said.ops, pa.array(names, pa.string()))
     fields = Fields(system, messages)

@@ -28,6 +28,8 @@ from sparkwire.kernels import Bools, Ints
 
 _OF_OLD_ROWS: Final = pa.array([DELETE, UPDATE_BEFORE])
 """operations whose row is the old one"""
+_MAY_BE_OTHERS: Final = pa.array([ERRORS[WRONG_FORMAT], ERRORS[BAD_JSON]])
+"""errors of messages that may be of another system"""
 
 
 class Expanded(NamedTuple):
@@ -42,7 +44,7 @@ class Expanded(NamedTuple):
 
 def of_table(fields: Fields, table: Table) -> Bools:
     """Messages of the table, and those that do not name one."""
-    chosen = np.ones(fields.source.rows, np.bool_)
+    chosen = np.ones(fields.count, np.bool_)
     database, schema, name = fields.names
     # A name with two parts may begin with the schema.
     outer = [database, schema] if table.schema is None else [database]
@@ -54,16 +56,36 @@ def of_table(fields: Fields, table: Table) -> Bools:
     return chosen
 
 
-def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> TableRows:
+def read_messages(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
-    fields = Fields(system, records.values)
+    is_candidate = of_table(fields, plan.table) | fields.has_odd_names | ~fields.recognized | ~fields.documents.intact
+    messages = np.flatnonzero(is_candidate)
+    if len(messages) == fields.count:
+        said = _read(fields, records, plan)
+    else:
+        said = _read(fields.at(messages), records.beside(messages), plan)
+        said = said._replace(messages=messages[said.messages])
+    in_source = partial(_places_in_source, fields.system, records) if identifies_changes(fields.system) else None
+    return said._replace(errors=_explained(said, records, fields.system), places_in_source=in_source)
+
+
+def _explained(said: TableRows, records: MessageRecords, system: System) -> pa.Array:
+    """The errors of rows, with what a message of another system looks like."""
+    if not pc.any(pc.is_in(said.errors, _MAY_BE_OTHERS)).as_py():
+        return said.errors
+    messages = records.values.take(primitive(said.messages))
+    return foreign.explained(to_codes(said.errors, ERRORS).astype(np.int64), messages, system.name)
+
+
+def _read(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
+    system = fields.system
     ops, is_known, is_left_out = operations_of(fields)
     is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
     contradicts = _contradicts(fields, is_truncate)
     is_left_out &= ~contradicts
     empties_nobody = is_truncate & bools_of(pc.equal(fields.texts("table"), "").fill_null(False))
     errors = _errors(fields, is_known, contradicts, _is_nameless(fields, plan.table) | empties_nobody)
-    has_key = np.ones(fields.source.rows, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
+    has_key = np.ones(fields.count, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
     chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
     chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
     chosen |= empties_nobody
@@ -71,7 +93,7 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
     changes_rows = ~is_truncate & (errors == OK)
     expanded = _expanded(fields, rows, changes_rows)
     taken = primitive(expanded.messages)
-    row_ops, texts = ops.take(taken), foreign.explained(errors, records.values, system.name)
+    row_ops, texts = ops.take(taken), from_codes(errors.astype(np.int8), ERRORS)
     before, after = _images(expanded, row_ops, system)
     is_update = bools_of(pc.equal(row_ops, UPDATE).fill_null(False)) & (before.kinds == OBJECT)
     missing = np.ones(len(expanded.messages), np.bool_)
@@ -91,7 +113,6 @@ def read_messages(system: System, records: MessageRecords, plan: ReadPlan) -> Ta
         _versions(fields, expanded.messages, expanded.types),
         places=primitive(expanded.places.astype(np.int32)),
         positions=_positions(system, fields, records, expanded, plan.text_offsets) if plan.by_source else None,
-        places_in_source=partial(_places_in_source, system, records) if identifies_changes(system) else None,
         is_partial=is_update if system.old_row == "changed" else None,
         is_unchanged=is_update if system.unchanged_in_before else None,
         missing=missing if plan.are_missing_unknown(system.nulls) else None,
@@ -116,7 +137,7 @@ def operations_of(fields: Fields) -> tuple[pa.Array, Bools, Bools]:
 def _has_odd_images(fields: Fields) -> Bools:
     """Messages of a system with arrays of rows that have something else instead of an array, or arrays of two lengths."""
     if not fields.system.in_arrays:
-        return np.zeros(fields.source.rows, np.bool_)
+        return np.zeros(fields.count, np.bool_)
     after, before = (fields.value(role) for role in ("after", "before"))
     odd: Bools = np.logical_or.reduce([(each.kinds > NULL) & (each.kinds != ARRAY) for each in (after, before)])
     are_both = np.logical_and.reduce([(each.kinds == ARRAY) & (each.counts > 0) for each in (after, before)])
@@ -135,7 +156,7 @@ def _contradicts(fields: Fields, is_truncate: Bools) -> Bools:
 def _is_nameless(fields: Fields, table: Table) -> Bools:
     """Messages that do not name their table, or not the database that the caller names. Flink's messages have no names."""
     system, names = fields.system, [~bools_of(name.is_valid()) for name in fields.names]
-    nameless = names[2] if "table" in system.fields else np.zeros(fields.source.rows, np.bool_)
+    nameless = names[2] if "table" in system.fields else np.zeros(fields.count, np.bool_)
     if table.database is not None and "database" in system.fields:
         nameless = nameless | (names[0] & names[1])
     return nameless & ~fields.is_flink
@@ -143,12 +164,13 @@ def _is_nameless(fields: Fields, table: Table) -> Bools:
 
 def _errors(fields: Fields, is_known: Bools, contradicts: Bools, is_nameless: Bools) -> Ints:
     """The first error of each message."""
-    errors = np.full(fields.source.rows, OK)
+    errors = np.full(fields.count, OK)
     for fault, code in reversed(
         (
             (~fields.valid, MISSING_FIELD),
             (~fields.documents.intact, BAD_JSON),
             (~fields.recognized, WRONG_FORMAT),
+            (~fields.has("op"), MISSING_FIELD),
             (~is_known, UNKNOWN_OPCODE),
             (fields.times[1], BAD_FIELD),
             (fields.has_odd_names, BAD_FIELD),

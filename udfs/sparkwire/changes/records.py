@@ -31,6 +31,12 @@ class MessageRecords(NamedTuple):
     offsets: pa.Array | None = None
     epochs: pa.Array | None = None
 
+    def beside(self, rows: Ints) -> MessageRecords:
+        """Some of the records, without their values."""
+        taken = primitive(rows)
+        others = (column if column is None else column.take(taken) for column in self[1:])
+        return MessageRecords(self.values[:0], *others)
+
 
 class ReadPlan(NamedTuple):
     """How to read the messages of a table. Contains only plain data, which Spark pickles for workers."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.text_cache import text_cache
-from sparkwire.core.column import Binary, binary_of, bools_of, micros, text_or_null
+from sparkwire.core.column import binary_of, bools_of, micros, text_or_null
 from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
@@ -160,19 +160,35 @@ class Fields:
 
     def __init__(self, system: System, column: pa.Array) -> None:
         self.system = system
-        self.source: Binary = binary_of(column)
+        source = binary_of(column)
+        self.data = source.data
+        self.begins, self.ends = values.bounds(source)
+        self.valid: Bools = np.ones(source.rows, np.bool_) if source.valid is None else source.valid
+        """messages that are not NULL"""
         paths = [path for role in system.fields for path in system.paths(role)]
         self._paths = tuple(dict.fromkeys((*paths, *ELSEWHERE)))
         self._texts: dict[str, pa.Array] = {}
 
     @cached_property
     def documents(self) -> values.Documents:
-        begins, ends = values.bounds(self.source)
-        return values.documents(self.source.data, begins, ends, _tree(self._paths), nulls=True)
+        return values.documents(self.data, self.begins, self.ends, _tree(self._paths), nulls=True)
+
+    def at(self, messages: Ints) -> Fields:
+        """The values of some of the messages."""
+        part = Fields(self.system, pa.array([], pa.binary()))
+        part.data, part.documents = self.data, self.documents.at(messages)
+        part.begins, part.ends = self.begins[messages], self.ends[messages]
+        part.valid = self.valid[messages]
+        return part
+
+    @property
+    def count(self) -> int:
+        """The number of messages."""
+        return len(self.valid)
 
     def value(self, role: str) -> Values:
         found = [self.at_path(path) for path in self.system.paths(role)]
-        value = found[0] if found else values.nothing(self.source.data, self.source.rows)
+        value = found[0] if found else values.nothing(self.data, self.count)
         for other in found[1:]:
             value = value.unless((value.kinds <= NULL) & (other.kinds > NULL), other)
         return value
@@ -220,22 +236,17 @@ class Fields:
         times = micros(numbers * _PER_UNIT[unit], known)
         return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
 
-    @property
+    @cached_property
     def has_odd_names(self) -> Bools:
         """Messages with a name that is not a text."""
         kinds = (self.value(role).kinds for role in NAMES)
-        odd: Bools = np.logical_or.reduce([(kind > NULL) & ~np.isin(kind, TEXT) for kind in kinds])
+        odd: Bools = np.logical_or.reduce([(kind > NULL) & (kind != STRING) & (kind != ESCAPED) for kind in kinds])
         return odd
-
-    @property
-    def valid(self) -> Bools:
-        """Messages that are not NULL."""
-        return np.ones(self.source.rows, np.bool_) if self.source.valid is None else self.source.valid
 
     @cached_property
     def recognized(self) -> Bools:
         """Messages of the system."""
-        recognized = np.zeros(self.source.rows, np.bool_)
+        recognized = np.zeros(self.count, np.bool_)
         for marks in self.system.marks:
             recognized |= np.logical_and.reduce(
                 [np.isin(self.value(role).kinds, kinds) for role, kinds in marks.items()]

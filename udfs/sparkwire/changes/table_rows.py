@@ -99,8 +99,7 @@ class TypedRows(NamedTuple):
     """ARRAY<STRING>: the names of the key's columns"""
     is_unavailable: Bools
     """rows by columns"""
-    unexpected: pa.Array
-    """MAP<STRING, STRING>"""
+    unexpected: list[MapEntries]
     errors: pa.Array
     """STRING: why a row is not right; NULL if it is"""
 
@@ -138,7 +137,7 @@ def change_batch(
         typed.old,
         *typed.columns,
         named_lists(typed.is_unavailable, list(types)),
-        typed.unexpected,
+        unexpected_map(typed.unexpected, len(said.messages)),
         pc.coalesce(typed.errors, pc.if_else(placed, None, ERRORS[MISSING_FIELD])),
     ]
     if EVENT in schema.names:
@@ -179,10 +178,10 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
         before = before._replace(
             unexpected=[*before.unexpected, *_of(said.record_keys.unexpected, is_delete & ~source_before.present)]
         )
-    columns = [
-        pc.if_else(primitive(has_after, type=pa.bool_()), new, old)
-        for new, old in zip(after.column.flatten(), old_row.flatten(), strict=True)
-    ]
+    columns = after.column.flatten()
+    if not has_after.all():
+        is_new = primitive(has_after, type=pa.bool_())
+        columns = [pc.if_else(is_new, new, old) for new, old in zip(columns, old_row.flatten(), strict=True)]
     key_names = names_column(plan.keys, rows) if plan.keys is not None else said.keys
     own_keys = _key_lists(list(types), key_names, plan)
     unavailable = after.unavailable | (before.unavailable & ~has_after[:, None])
@@ -203,9 +202,9 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
             (source_after.is_empty | (source_before.is_empty & ~has_after)) & ~is_truncate & (not plan.absent_nulls),
             MISSING_FIELD,
         ),
-        (_in_keys(odd_texts, list(types), key_names, plan), BAD_FIELD),
-        (_in_keys(placeholders, list(types), key_names, plan), BAD_FIELD),
-        (_keyless(columns, list(types), key_names, plan) & ~is_truncate, MISSING_FIELD),
+        (_in_keys(odd_texts, own_keys), BAD_FIELD),
+        (_in_keys(placeholders, own_keys), BAD_FIELD),
+        (_keyless(columns, own_keys, rows) & ~is_truncate, MISSING_FIELD),
         (_of_nothing(columns, is_delete), MISSING_FIELD),
         (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
         (_has_fillers(old, columns, is_delete, own_keys, plan), MISSING_FIELD),
@@ -217,7 +216,7 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
     for fault, code in checks:
         if fault.any():
             errors = pc.coalesce(errors, pc.if_else(primitive(fault, type=pa.bool_()), ERRORS[code], None))
-    return TypedRows(said, columns, old, has_after, key_names, unavailable, unexpected_map(unexpected, rows), errors)
+    return TypedRows(said, columns, old, has_after, key_names, unavailable, unexpected, errors)
 
 
 def _moved(columns: Sequence[pa.Array], old: pa.Array, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
@@ -338,12 +337,12 @@ def _key_lists(names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> lis
     return found
 
 
-def _keyless(columns: Sequence[pa.Array], names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> Bools:
+def _keyless(columns: Sequence[pa.Array], keys: Sequence[tuple[list[int], Bools]], rows: int) -> Bools:
     """Rows whose key is wholly NULL."""
-    keyless = np.zeros(len(key_names), np.bool_)
-    for places, rows in _key_lists(names, key_names, plan):
+    keyless = np.zeros(rows, np.bool_)
+    for places, chosen in keys:
         if places:
-            keyless |= rows & np.logical_and.reduce([~bools_of(columns[place].is_valid()) for place in places])
+            keyless |= chosen & np.logical_and.reduce([~bools_of(columns[place].is_valid()) for place in places])
     return keyless
 
 
@@ -421,10 +420,10 @@ def _spellings(unexpected: Sequence[MapEntries], sources: Sequence[JsonRows], ro
     return pa.array([found.get(row) for row in range(rows)], pa.string()) if found else pa.nulls(rows, pa.string())
 
 
-def _in_keys(faults: Bools, names: Sequence[str], key_names: pa.Array, plan: ReadPlan) -> Bools:
+def _in_keys(faults: Bools, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
     """The rows with one of these faults in a key column."""
-    result = np.zeros(len(key_names), np.bool_)
-    for places, chosen in _key_lists(names, key_names, plan):
+    result = np.zeros(len(faults), np.bool_)
+    for places, chosen in keys:
         if places:
             result |= chosen & faults[:, places].any(axis=1)
     return result

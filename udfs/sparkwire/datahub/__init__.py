@@ -28,6 +28,15 @@ This reader handles them as follows:
 - an image that is not an object, or whose dataColumn is not, is `BAD_FIELD`;
 - an op that is not a string is an unknown op.
 
+`sparkwire.changes` and `sparkwire.datahub.rows` read the rows of a table from these messages by the same rules:
+
+- a message that does not name its table or its database may be of any, so it is an error in each table;
+- so are a corrupt message and a message of another system;
+- an image without its key, or with a key that does not fit its type, is an error. So is an INSERT with both images;
+- the message may declare another type for a value than that of the column. If the column's type can hold the value exactly, the
+  row has it. Otherwise it is NULL, and the text is among the unexpected values;
+- a DATE has the years 1 to 9999. An eventTime of other years is `BAD_FIELD`. Only `datahub.rows` needs an eventTime.
+
 Source: Alibaba Cloud, DataWorks, "Appendix: DataHub message formats".
 """
 

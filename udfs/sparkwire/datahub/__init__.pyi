@@ -1,2 +1,2 @@
-from sparkwire.spark.rows.datahub import columns as columns
-from sparkwire.spark.rows.datahub import rows as rows
+from sparkwire.spark.changes.datahub_rows import columns as columns
+from sparkwire.spark.changes.datahub_rows import rows as rows

@@ -129,6 +129,9 @@ def read_images(source: RowSource, columns: Mapping[str, Type], versions: Versio
     """Decode the columns of a table from its images."""
     images: dict[str, pa.Array] = {}
     unavailable = np.zeros((len(source.present), len(columns)), np.bool_)
+    if not source.present.any():
+        images = {name: pa.nulls(len(source.present), type.arrow) for name, type in columns.items()}
+        return TypedImages(struct(images, source.present), unavailable, [])
     unexpected, used = source.unknown(), np.unique(versions.codes).tolist()
     for k, (name, type) in enumerate(columns.items()):
         typed, unavailable[:, k], invalid = _column(source, name, type, versions, used)
@@ -245,13 +248,17 @@ class JsonRows:
 
     @cached_property
     def _documents(self) -> Documents:
+        tree = _tree(tuple(self.places), self.added.likely if self.added else ())
+        if not self.present.any():
+            return Documents(self.objects.data, np.full(tree.slots, -1), [], self.present)
         begins = np.where(self.present, self.objects.starts, 0)
         ends = begins + np.where(self.present, self.objects.sizes, 0)
-        tree = _tree(tuple(self.places), self.added.likely if self.added else ())
         return values.documents(self.objects.data, begins, ends, tree, nulls=True)
 
     def value(self, name: str, rows: Ints | None = None) -> Values:
-        value = self._documents.value(self.places[name]).only(self.present)
+        value = self._documents.value(self.places[name])
+        if not self.present.all():
+            value = value.only(self.present)
         if self.others is not None:
             others, chosen = self.others
             value = value.unless(self.present & chosen & (value.kinds == ABSENT), others.value(name))
@@ -278,8 +285,8 @@ class JsonRows:
 
     @property
     def is_empty(self) -> Bools:
-        """Images without any member that is a column."""
-        empty = self.present.copy()
+        """Images without any member that is a column, if there are columns."""
+        empty = self.present & bool(self.places)
         for name in self.places:
             empty &= self.value(name).kinds == ABSENT
             if not empty.any():

@@ -87,6 +87,10 @@ class Documents(NamedTuple):
         number = int(self.found[slot])
         return self.values[number] if number >= 0 else nothing(self.data, len(self.intact))
 
+    def at(self, rows: Ints) -> Documents:
+        """These rows of the documents."""
+        return self._replace(values=[value.at(rows) for value in self.values], intact=self.intact[rows])
+
     def replaced(self, rows: Ints, other: Documents) -> Documents:
         """These documents, but at ``rows`` those of ``other``, from the same data and of the same slots."""
         places = np.full(len(self.intact), -1)
@@ -143,6 +147,8 @@ def bounds(source: Binary) -> tuple[Ints, Ints]:
     if not long.any():
         return begins, ends
     framed = long & (source.data[np.where(long, begins, 0)] == 0)
+    if not framed.any():
+        return begins, ends
     framed &= source.data[np.where(framed, begins + _HEADER, 0)] == ord("{")
     return begins + np.where(framed, _HEADER, 0), ends
 

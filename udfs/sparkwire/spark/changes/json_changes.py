@@ -183,6 +183,11 @@ def _check_spelling(request: Request, declared: Mapping[str, str]) -> None:
             )
 
 
+def no_columns(request: Request) -> ValueError:
+    """The error for a table without known columns, from a survey of the messages."""
+    return _no_columns(request, _survey(request, _sides(request), _roles(request)))
+
+
 def _no_columns(request: Request, survey: Survey) -> ValueError:
     """The error for a table without known columns: other tables, other systems, or messages that do not declare columns."""
     names = {name for name in survey.tables if _matches(name, request.source)}

@@ -1,4 +1,4 @@
-"""Typed rows of a DataHub topic: one ``mapInArrow`` over the column of messages."""
+"""Typed rows of a DataHub topic: another form of the rows of `sparkwire.changes`, with the columns of a TUPLE topic."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.catalogue import FUNCTIONS
-from sparkwire.core.names import Table, table_name, table_of, unknown_table
-from sparkwire.datahub.blob_tables import declarations, latest_columns
+from sparkwire.changes.datahub_rows import declarations, latest_columns
+from sparkwire.changes.formats import decoder_of_datahub_rows
+from sparkwire.changes.records import MessageRecords
+from sparkwire.core.names import table_of
 from sparkwire.datahub.layout import SQL_TYPES
-from sparkwire.datahub.tuple_rows import row_schema, typed_rows
+from sparkwire.spark.changes import json_changes
+from sparkwire.spark.changes.request import Request
 from sparkwire.spark.frames import check_binary, from_arrow_schema, others
 
 Batches = Iterator[pa.RecordBatch]
 
-_NAMES: Final = ("database", "schema_name", "table")
-_DECLARATION: Final = (
-    "columns ARRAY<STRUCT<name STRING, type STRING>>, "
-    "recency STRUCT<digits INT, sequence_id STRING, event_time_ms BIGINT>"
-)
+_DECLARATION: Final = "columns STRING, recency STRUCT<digits INT, sequence_id STRING, event_time_ms BIGINT>"
 
 
 def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[str, str] | None = None) -> DataFrame:
@@ -55,11 +53,17 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
         - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any type other than the six as text;
         - ``_primary_key_`` ARRAY<STRING>: names of the primary key's columns, as the message has them;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of each unexpected value, by column. The column is not in the schema, or
-          the message declares another type for it, or the value does not fit its type. The typed column is NULL then. NULL if
-          there are no unexpected values. So you notice a changed table and lose no data;
-        - ``_error_``: ``datahub_error``. A corrupt message that may be of this table has a row with the fields that can be read.
+          the message declares another type for it, or the value does not fit its type. The typed column has the same value if
+          its type can hold it exactly, else NULL. ``_unexpected_`` is NULL if there are no unexpected values. So you notice a
+          changed table and lose no data;
+        - ``_error_``: as in `sparkwire.changes`, and MISSING_FIELD if the message has no time. A row has an error if it has no
+          value for its key, for example. So has a message that is corrupt, of another system, or does not name its table.
 
-        DDL messages, heartbeats and transaction marks have no row. The plan makes one round trip to Python.
+        The rows are those of `sparkwire.changes`, in another form. A column that an image does not have is NULL, because these
+        rows have no ``_unavailable_``.
+
+        DDL messages, heartbeats and transaction marks have no row, unless they are corrupt. The plan makes one round trip to
+        Python.
 
     Raises
     ------
@@ -73,27 +77,30 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
     --------
     >>> sparkwire.datahub.rows(messages, "value", table="shop.orders").where("_operation_type_ = 'D'")
     """
-    blobs, source = _blobs(df, column), table_of(table)
+    check_binary(df, column)
+    source = table_of(table)
     if columns is None:
         if df.isStreaming:
             raise ValueError(
                 "rows() expected columns= for a streaming DataFrame, whose schema cannot be inferred; got none"
             )
-        columns = _declared(blobs, source, table)
+        columns = _declared(df, column, table)
     else:
         _check(columns)
-    declared = dict(columns)
     other_schema, other_columns = others(df, column)
-    new_schema = from_arrow_schema(row_schema(declared, other_schema.names))
+    decoder = decoder_of_datahub_rows(source, dict(columns), other_schema.names)
+    names = [*other_schema.names, *decoder.schema.names]
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
-            blob, *arrays = batch.columns
-            source_columns = pa.RecordBatch.from_arrays(arrays, names=other_schema.names) if arrays else None
-            yield typed_rows(blob, source, declared, source_columns)
+            messages, *arrays = batch.columns
+            rows = decoder(MessageRecords(messages))
+            places = pa.array(rows.rows)
+            columns = [*(column.take(places) for column in arrays), *rows.batch.columns]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
 
     chosen = df.select(F.col(column).alias("blob"), *other_columns)
-    return chosen.mapInArrow(decode, StructType([*other_schema, *new_schema]))
+    return chosen.mapInArrow(decode, StructType([*other_schema, *from_arrow_schema(decoder.schema)]))
 
 
 def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, str]:
@@ -106,12 +113,8 @@ def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, st
     >>> sparkwire.datahub.columns(messages, "value", table="shop.orders")
     {'id': 'LONG', 'note': 'STRING'}
     """
-    return _declared(_blobs(df, column), table_of(table), table)
-
-
-def _blobs(messages: DataFrame, column: str) -> DataFrame:
-    check_binary(messages, column)
-    return messages.select(F.col(column))
+    check_binary(df, column)
+    return _declared(df, column, table)
 
 
 def _check(columns: Mapping[str, str]) -> None:
@@ -120,32 +123,15 @@ def _check(columns: Mapping[str, str]) -> None:
             raise ValueError(printable(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}"))
 
 
-def _declared(blobs: DataFrame, source: Table, table: str) -> dict[str, str]:
+def _declared(df: DataFrame, column: str, table: str) -> dict[str, str]:
+    source = table_of(table)
+
     def read(batches: Batches) -> Batches:
         return (declarations(batch.column(0), source) for batch in batches)
 
+    blobs = df.select(F.col(column))
     lists = blobs.mapInArrow(read, _DECLARATION).groupBy("columns").agg(F.max("recency").alias("recency"))
     declared = latest_columns(row["columns"] for row in lists.orderBy("recency").collect())
     if not declared:
-        raise _no_columns(table, blobs)
+        raise json_changes.no_columns(Request(df, column, "datahub", table, topic=None, partition=None, offset=None))
     return declared
-
-
-def _no_columns(table: str, blobs: DataFrame) -> ValueError:
-    """The error for a table whose columns no message declares: the messages are of other tables, or do not declare columns."""
-    tables = _tables(blobs)
-    if table_of(table).name in {table_of(name).name for name in tables}:
-        return ValueError(printable(f"no message declares the columns of the table {table}: pass columns"))
-    return unknown_table(table, tables, "the messages")
-
-
-def _tables(blobs: DataFrame) -> list[str]:
-    """The sorted names of the tables in messages."""
-
-    def read(batches: Batches) -> Batches:
-        for batch in batches:
-            parts = [FUNCTIONS[f"datahub_{name}"].decode(batch.column(0)) for name in _NAMES]
-            yield pa.RecordBatch.from_arrays(parts, names=list(_NAMES))
-
-    rows = blobs.mapInArrow(read, ", ".join(f"`{name}` STRING" for name in _NAMES)).where("`table` <> ''")
-    return sorted(table_name(*row) for row in rows.distinct().collect())
