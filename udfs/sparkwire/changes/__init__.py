@@ -10,7 +10,7 @@ few that are left out by name.
 
 Read the modules in this order:
 
-    columns, batches, orders         the change table
+    columns, orders                  the change table
     records                          the input: columns of Kafka records, and what the caller says of them
     systems, canal, maxwell, ...     a capture system as a declaration; `declarations` lists all
     read_messages, debezium          the rows in messages

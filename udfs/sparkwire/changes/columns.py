@@ -1,4 +1,4 @@
-"""The columns and operations of a change table.
+"""The columns and operations of a change table, in Arrow, too.
 
 columns of the input | _op_ _order_ _time_ _table_ _transaction_ _keys_ _before_ | columns of the table | _unavailable_
 _unexpected_ _error_
@@ -7,9 +7,14 @@ _unexpected_ _error_
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
 
 from sparkwire.base.printable import printable
+from sparkwire.base.sqltype import TIMESTAMP
+from sparkwire.kernels import Ints
 
 OP, ORDER, TIME, TABLE, TRANSACTION, KEYS, BEFORE = (
     "_op_", "_order_", "_time_", "_table_", "_transaction_", "_keys_", "_before_",
@@ -98,3 +103,46 @@ def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> No
         )
     if len(set(keys)) < len(keys):
         raise ValueError(printable(f"{function}() expected each key column once, got {', '.join(keys)}"))
+
+
+_TEXTS = pa.list_(pa.string())
+
+
+class ChangeBatch(NamedTuple):
+    """Changes, with the index of each one's message."""
+
+    rows: Ints
+    batch: pa.RecordBatch
+
+
+def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
+    """The schema of a change table. Raises ValueError if a column of the table has a name of sparkwire's."""
+    taken = [field.name for field in columns if is_reserved(field.name)]
+    if taken:
+        raise ValueError(
+            f"the table's column {printable(taken[0])} begins and ends with _, as sparkwire's own columns do: leave it out with "
+            "columns=, or rename it in the messages"
+        )
+    head = [
+        (OP, pa.string()),
+        (ORDER, order),
+        (TIME, TIMESTAMP),
+        (TABLE, pa.string()),
+        (TRANSACTION, pa.string()),
+        (KEYS, _TEXTS),
+        (BEFORE, pa.struct(list(columns))),
+    ]
+    tail = [(UNAVAILABLE, _TEXTS), (UNEXPECTED, pa.map_(pa.string(), pa.string())), (ERROR, pa.string())]
+    return pa.schema([*(pa.field(*one) for one in head), *columns, *(pa.field(*one) for one in tail)])
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name is one of sparkwire's columns, or may become one."""
+    return len(name) > len("__") and name.startswith("_") and name.endswith("_")
+
+
+def names_column(names: Sequence[str] | None, rows: int) -> pa.Array:
+    """ARRAY<STRING>: the same names in every row, NULL for None."""
+    if names is None:
+        return pa.nulls(rows, _TEXTS)
+    return pa.array([list(names)], _TEXTS).take(pa.array(np.zeros(rows, np.int32)))

@@ -14,8 +14,7 @@ from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
 from sparkwire.avro.typed_rows import RowsReader
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
-from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
-from sparkwire.changes.columns import DELETE, UPSERT
+from sparkwire.changes.columns import DELETE, UPSERT, ChangeBatch, change_schema, names_column
 from sparkwire.changes.records import int32
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.databus.event_payloads import of_events, result_of

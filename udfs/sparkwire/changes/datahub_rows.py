@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, MISSING_FIELD
 from sparkwire.base.sqltype import arrow_type
-from sparkwire.changes.batches import ChangeBatch
-from sparkwire.changes.columns import READ, TRUNCATE
+from sparkwire.changes.columns import READ, TRUNCATE, ChangeBatch
 from sparkwire.changes.datahub import DATAHUB, declared_columns
 from sparkwire.changes.orders import numbers
 from sparkwire.changes.read_messages import of_table

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from sparkwire.base.sqltype import TIMESTAMP
-from sparkwire.changes.batches import ChangeBatch
+from sparkwire.changes.columns import ChangeBatch
 from sparkwire.changes.table_rows import TypedRows, cast_to
 from sparkwire.core.column import struct
 from sparkwire.debezium.positions import POSITION

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.batches import ChangeBatch
+from sparkwire.changes.columns import ChangeBatch
 from sparkwire.changes.datahub import column_type
 from sparkwire.changes.datahub_rows import datahub_rows, row_schema
 from sparkwire.changes.debezium import read_debezium

@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
 from sparkwire.base.printable import printable
-from sparkwire.changes.batches import ChangeBatch, change_schema, names_column
-from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE
+from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE, ChangeBatch, change_schema, names_column
 from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
 from sparkwire.core.column import bools_of, primitive, struct
 from sparkwire.json.grammar import ABSENT, OBJECT

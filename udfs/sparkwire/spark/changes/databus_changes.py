@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame
 from sparkwire.avro.schemas import schemas_of
 from sparkwire.avro.typed_rows import by_name
 from sparkwire.base.printable import printable
-from sparkwire.changes.batches import ChangeBatch
-from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, check_keys
+from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, ChangeBatch, check_keys
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema, lacks_columns
 from sparkwire.core.names import unknown_table
 from sparkwire.spark.changes.reading import Arrays, Reading

@@ -12,7 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.batches import ChangeBatch
 from sparkwire.changes.columns import (
     KEYS,
     KEYS_KNOWN,
@@ -22,6 +21,7 @@ from sparkwire.changes.columns import (
     REPLACES_EPOCHS,
     TOPIC,
     UNAVAILABLE,
+    ChangeBatch,
 )
 from sparkwire.spark.changes.request import Request, is_case_sensitive
 from sparkwire.spark.frames import from_arrow_schema, is_name_in, quoted
