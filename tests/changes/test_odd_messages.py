@@ -170,6 +170,26 @@ def test_columns_say_what_plain_values_mean() -> None:
     )
 
 
+def test_a_message_of_datahub_without_an_operation() -> None:
+    message = m.datahub()
+    del message["payload"]["op"]
+    [row] = rows([record(message)], "datahub", columns={"id": "LONG"})
+    assert row["_error_"] == "MISSING_FIELD"
+
+
+@pytest.mark.parametrize("format", ["canal", "datahub", "maxwell", "wal2json"])
+def test_messages_of_several_tables(format: str) -> None:
+    """Rows of one table are the same without the messages of others, and so are errors of messages that may be of it."""
+    columns = {"id": "LONG"} if format == "datahub" else {"id": "INT", "name": "STRING"}
+    own = [m.MAKERS[format]("INSERT", m.ROW | {"id": k}, None) for k in range(3)]
+    others = [json.loads(json.dumps(message).replace("customers", "others")) for message in own]
+    mixed = [others[0], own[0], {"x": 1}, own[1], others[1], others[2], own[2], {"x": 2}]
+    found = rows([record(message) for message in mixed], format, columns=columns)
+    assert [row["_order_"]["offset"] for row in found] == [1, 2, 3, 6, 7]
+    assert [row["id"] for row in found] == [0, None, 1, 2, None]
+    assert [row["_error_"] for row in found] == [None, "WRONG_FORMAT", None, None, "WRONG_FORMAT"]
+
+
 @pytest.mark.parametrize("op", ["UPDATE_BEFOR", "DELETE"])
 def test_an_old_row_of_datahub_is_in_before(op: str) -> None:
     message = m.datahub(op)

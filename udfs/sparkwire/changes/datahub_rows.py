@@ -51,6 +51,7 @@ _OF_BEFORE: Final = np.array([*(operation.image == "before" for operation in _OP
 """by the operation's code; the last item is for any other operation, -1"""
 _WITH_BOTH: Final = list(_OPERATIONS).index("UPDATE")
 """the only operation whose message has two rows in a TUPLE topic; UPDATE_AFTER has another message beside it"""
+_TAKEN: Final = ("ops", "errors", "times", "tables", "transactions", "keys")
 _RECENCY: Final = ("digits", "sequence_id", "event_time_ms")
 
 
@@ -116,18 +117,20 @@ def _images(fields: Fields, said: TableRows, operations: npt.NDArray[np.int8]) -
 
 def _with_one_image(said: TableRows, rows: Ints, of_before: Bools) -> TableRows:
     """Each image as a row that exists, so that the rules of a new row hold for it."""
-    taken = primitive(rows)
-    return TableRows(
-        said.messages[rows],
-        pc.if_else(said.ops.take(taken).is_valid(), READ, None),
-        values.nothing(said.after.data, len(rows)),
-        said.after.at(rows).unless(of_before, said.before.at(rows)),
-        said.errors.take(taken),
-        said.times.take(taken),
-        said.tables.take(taken),
-        said.transactions.take(taken),
-        said.keys.take(taken),
-        Versions(said.versions.codes[rows], said.versions.types),
+    if not np.array_equal(rows, np.arange(len(said.messages))):
+        taken = primitive(rows)
+        said = said._replace(
+            messages=said.messages[rows],
+            before=said.before.at(rows),
+            after=said.after.at(rows),
+            versions=Versions(said.versions.codes[rows], said.versions.types),
+            **{name: getattr(said, name).take(taken) for name in _TAKEN},
+        )
+    return said._replace(
+        ops=pc.if_else(said.ops.is_valid(), READ, None),
+        before=values.nothing(said.after.data, len(rows)),
+        after=said.after.unless(of_before, said.before),
+        missing=None,
     )
 
 

@@ -58,12 +58,12 @@ def of_table(fields: Fields, table: Table) -> Bools:
 
 def read_messages(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
-    is_candidate = of_table(fields, plan.table) | fields.has_odd_names | ~fields.recognized | ~fields.documents.intact
-    messages = np.flatnonzero(is_candidate)
+    is_of_table = of_table(fields, plan.table)
+    messages = np.flatnonzero(is_of_table | fields.has_odd_names | ~fields.recognized | ~fields.documents.intact)
     if len(messages) == fields.count:
-        said = _read(fields, records, plan)
+        said = _read(fields, records, plan, is_of_table)
     else:
-        said = _read(fields.at(messages), records.beside(messages), plan)
+        said = _read(fields.at(messages), records.beside(messages), plan, is_of_table[messages])
         said = said._replace(messages=messages[said.messages])
     in_source = partial(_places_in_source, fields.system, records) if identifies_changes(fields.system) else None
     return said._replace(errors=_explained(said, records, fields.system), places_in_source=in_source)
@@ -77,7 +77,7 @@ def _explained(said: TableRows, records: MessageRecords, system: System) -> pa.A
     return foreign.explained(to_codes(said.errors, ERRORS).astype(np.int64), messages, system.name)
 
 
-def _read(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
+def _read(fields: Fields, records: MessageRecords, plan: ReadPlan, is_of_table: Bools) -> TableRows:
     system = fields.system
     ops, is_known, is_left_out = operations_of(fields)
     is_truncate = bools_of(pc.equal(ops, TRUNCATE).fill_null(False))
@@ -86,7 +86,7 @@ def _read(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
     empties_nobody = is_truncate & bools_of(pc.equal(fields.texts("table"), "").fill_null(False))
     errors = _errors(fields, is_known, contradicts, _is_nameless(fields, plan.table) | empties_nobody)
     has_key = np.ones(fields.count, np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
-    chosen = ~is_left_out & of_table(fields, plan.table) & (fields.valid | has_key)
+    chosen = ~is_left_out & is_of_table & (fields.valid | has_key)
     chosen |= fields.valid & np.isin(errors, (WRONG_FORMAT, BAD_JSON)) | fields.has_odd_names
     chosen |= empties_nobody
     rows = np.flatnonzero(chosen)
@@ -147,7 +147,7 @@ def _has_odd_images(fields: Fields) -> Bools:
 
 def _contradicts(fields: Fields, is_truncate: Bools) -> Bools:
     """Messages that contradict themselves: a TRUNCATE with rows, and what the declaration says."""
-    contradicts: Bools = is_truncate & fields.has_rows
+    contradicts: Bools = is_truncate & fields.has_rows if is_truncate.any() else is_truncate.copy()
     if fields.system.contradicts is not None:
         contradicts |= fields.system.contradicts(fields) & fields.recognized
     return contradicts
@@ -159,7 +159,7 @@ def _is_nameless(fields: Fields, table: Table) -> Bools:
     nameless = names[2] if "table" in system.fields else np.zeros(fields.count, np.bool_)
     if table.database is not None and "database" in system.fields:
         nameless = nameless | (names[0] & names[1])
-    return nameless & ~fields.is_flink
+    return nameless & ~fields.is_flink if nameless.any() else nameless
 
 
 def _errors(fields: Fields, is_known: Bools, contradicts: Bools, is_nameless: Bools) -> Ints:

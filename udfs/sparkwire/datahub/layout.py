@@ -62,16 +62,6 @@ OPERATIONS: Final = (
 )
 
 DATE: Final = "DATE"
-SQL_TYPES: Final = {
-    "LONG": "BIGINT",
-    "DOUBLE": "DOUBLE",
-    "BOOLEAN": "BOOLEAN",
-    "STRING": "STRING",
-    DATE: "TIMESTAMP",
-    "BYTES": "BINARY",
-}
-"""SQL type of each type that schema.dataColumn may name"""
-
 TYPES: Final = {
     "LONG": Type("int64"),
     "DOUBLE": Type("double"),
@@ -80,6 +70,6 @@ TYPES: Final = {
     DATE: Type("int64", "Instant"),
     "BYTES": Type("bytes"),
 }
-"""how the values of each type are read"""
+"""how the values of each type that schema.dataColumn may name are read"""
 OTHER_TYPE: Final = Type("text", "string")
 """of a type that the format does not define: any value as text"""

@@ -15,7 +15,7 @@ from sparkwire.changes.datahub_rows import declarations, latest_columns
 from sparkwire.changes.formats import decoder_of_datahub_rows
 from sparkwire.changes.records import MessageRecords
 from sparkwire.core.names import table_of
-from sparkwire.datahub.layout import SQL_TYPES
+from sparkwire.datahub.layout import TYPES
 from sparkwire.spark.changes import json_changes
 from sparkwire.spark.changes.request import Request
 from sparkwire.spark.frames import check_binary, from_arrow_schema, others
@@ -119,8 +119,8 @@ def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, st
 
 def _check(columns: Mapping[str, str]) -> None:
     for name, type in columns.items():
-        if type not in SQL_TYPES:
-            raise ValueError(printable(f"rows takes the types {', '.join(SQL_TYPES)}; column {name} has {type!r}"))
+        if type not in TYPES:
+            raise ValueError(printable(f"rows takes the types {', '.join(TYPES)}; column {name} has {type!r}"))
 
 
 def _declared(df: DataFrame, column: str, table: str) -> dict[str, str]:
