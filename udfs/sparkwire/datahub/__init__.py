@@ -31,7 +31,9 @@ This reader handles them as follows:
 `sparkwire.changes` and `sparkwire.datahub.rows` read the rows of a table from these messages by the same rules:
 
 - a message that does not name its table or its database may be of any, so it is an error in each table;
-- so are a corrupt message and a message of another system;
+- so are a corrupt message and a message of another system, such as one without a payload. An image that is not an object is
+  `MISSING_FIELD`;
+- the name ``a.t`` stands for a database or a schema ``a``;
 - an image without its key, or with a key that does not fit its type, is an error. So is an INSERT with both images;
 - the message may declare another type for a value than that of the column. If the column's type can hold the value exactly, the
   row has it. Otherwise it is NULL, and the text is among the unexpected values;
