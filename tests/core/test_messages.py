@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
+from importlib import import_module
+from operator import attrgetter
 
 import pytest
 
+import sparkwire
 from sparkwire import errors
 from tests.support import ROOT
 
@@ -82,3 +86,34 @@ _log.warning("%s at %d", printable(name), at)
 
 def test_the_exceptions_of_sparkwire_escape_themselves() -> None:
     assert str(errors.SchemaError("a\x9b")) == r"a\x9b"
+
+
+def names_in_texts(tree: ast.Module) -> Iterator[str]:
+    """The names of sparkwire in texts, such as ``sparkwire.merge`` in the advice of an error."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield from re.findall(r"\bsparkwire((?:\.[A-Za-z_]\w*)+)", node.value)
+
+
+def exists(dotted: str) -> bool:
+    """Whether a text after ``sparkwire`` is a public name, a module, or a name in a module."""
+    try:
+        attrgetter(dotted[1:])(sparkwire)
+    except AttributeError:
+        names = dotted.split(".")[1:]
+        depth = next((k for k in range(len(names), 0, -1) if is_module(names[:k])), 0)
+        module = import_module(".".join(["sparkwire", *names[:depth]]))
+        return depth > 0 and (depth == len(names) or hasattr(module, names[depth]))
+    return True
+
+
+def is_module(names: list[str]) -> bool:
+    path = PACKAGE.joinpath(*names)
+    return path.with_suffix(".py").exists() or path.is_dir()
+
+
+def test_a_text_names_only_what_is_there() -> None:
+    """The advice of an error is of no use if its function does not exist."""
+    names = {(name, module) for module, path in MODULES.items() for name in names_in_texts(ast.parse(path.read_text()))}
+    assert len(names) > 50
+    assert {(name, module) for name, module in names if not exists(name)} == set()

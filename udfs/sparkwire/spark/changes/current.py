@@ -45,8 +45,8 @@ _OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure",
 _IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
 _TRUNCATE: Final = Place("facts.truncated.at", "facts.truncated.topic")
 _UNREADABLE: Final = (
-    "none of the changes is readable: at least %d have an error, for example %s. sparkwire.survey says what is in the "
-    "messages, and _error_ says why each of them is no change"
+    "none of the changes is readable: at least %d have an error, for example %s. sparkwire.explain shows what is in a "
+    "message, and _error_ says why each of them is no change"
 )
 _NO_TIME: Final = f"%s has no {TIME}, and as_of has to compare it: pass an order as until instead"
 
