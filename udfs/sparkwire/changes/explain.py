@@ -40,7 +40,7 @@ _HEADER: Final = Struct("header", Field("magic", "u8"), Field("schema_id", "u32"
 def explain(data: bytes) -> Explained | None:
     """The lines of a message. None if it is not a valid message of a supported system."""
     [kind] = foreign.kinds_of(pa.array([data], pa.binary()))
-    if kind is None or not kind.system.name:
+    if kind is None or kind.system is None:
         return None
     walker, title = _MessageWalker(data, kind.system), kind.system.title
     walker.message()

@@ -1,6 +1,6 @@
 """The formats of `sparkwire.changes` whose messages are JSON: how each reads a batch of records.
 
-Debezium has separate code, because it has three forms of a message and tombstones. The other systems are declarations.
+`read_messages` reads a system by its declaration. Debezium has separate code for flattened rows, tombstones and placeholders.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sparkwire.base.printable import printable
 from sparkwire.changes.columns import ChangeBatch
 from sparkwire.changes.datahub import column_type
 from sparkwire.changes.datahub_rows import datahub_rows, row_schema
-from sparkwire.changes.debezium import read_debezium
 from sparkwire.changes.debezium_rows import debezium_rows, rows_schema
 from sparkwire.changes.declarations import SYSTEMS
+from sparkwire.changes.read_debezium import read_debezium
 from sparkwire.changes.read_messages import identifies_changes, position_type, read_messages
 from sparkwire.changes.records import MessageRecords, ReadPlan
 from sparkwire.changes.systems import Fields

@@ -17,8 +17,8 @@ from sparkwire.json import values
 
 def system_of(messages: pa.Array) -> System | None:
     """The declared system of at least half of the messages; None if there is none."""
-    kinds = [known.system.name for known in foreign.kinds_of(messages) if known is not None]
-    return next((system for name, system in SYSTEMS.items() if 2 * kinds.count(name) >= max(len(messages), 1)), None)
+    names = [kind.system.name for kind in foreign.kinds_of(messages) if kind is not None and kind.system is not None]
+    return next((system for name, system in SYSTEMS.items() if 2 * names.count(name) >= max(len(messages), 1)), None)
 
 
 def message_rows(messages: pa.Array, system: System) -> pa.StructArray:

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
-from sparkwire.changes.debezium import heartbeats_with_more, wrong_messages
 from sparkwire.changes.declarations import SYSTEMS
+from sparkwire.changes.read_debezium import heartbeats_with_more, wrong_messages
 from sparkwire.changes.read_messages import key_lists, of_table, operations_of
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from sparkwire.json.scan import Paths, paths, tree_of
+from sparkwire.json.scan import Paths, paths
 
 POSITION_FIELDS: Final = (
     "sequence",
@@ -44,7 +45,21 @@ _SOURCE: Final = (
 )
 """fields of ``source`` for all connectors"""
 
-_ENVELOPE: Final = ("op", "before", "after", "source", "transaction", "transaction.id", "ts_ms", "ts_us", "ts_ns")
+TIMES: Final = ("ts_ms", "ts_us", "ts_ns")
+"""fields that envelopes and notices may have, which depends on the version"""
+ENVELOPE_FIELDS: Final = ("op", "before", "after", "source", "transaction", *TIMES)
+ROLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "op": ("op",),
+    "after": ("after",),
+    "before": ("before",),
+    "source": ("source",),
+    "database": ("source.db", "source.keyspace", "source.database_id", "source.database_name"),
+    "schema": ("source.schema", "source.schema_name"),
+    "table": ("source.table", "source.collection", "source.table_name"),
+    "time": ("source.ts_ms",),
+    "transaction": ("transaction.id",),
+}
+"""The fields of an envelope by role, as in `changes.systems.System`. The last names are CockroachDB's."""
 _NOTICES: Final = (
     "status",
     "id",
@@ -58,8 +73,6 @@ _NOTICES: Final = (
 """fields of messages about transactions and schemas"""
 ELSEWHERE: Final = ("_tidb.onlyHandleKey", "_tidb.claimCheckLocation")
 """what TiCDC writes in each of its formats if a row is too large: the message has only its key, or the row is in a file"""
-TIMES: Final = ("ts_ms", "ts_us", "ts_ns")
-"""fields that notices may have, which depends on the version"""
 TRANSACTION_FIELDS: Final = ("status", "id", "event_count", "data_collections")
 HEARTBEAT_FIELDS: Final = ("ts_ms",)
 SCHEMA_FIELDS: Final = ("source", "databaseName", "ddl")
@@ -108,7 +121,8 @@ def is_added(name: str) -> bool:
 ADDED_NAMES: Final = ("__deleted", *dict.fromkeys(name for names in FLATTENED.values() for name in names))
 
 _FIELDS: Final = (
-    *_ENVELOPE,
+    *ENVELOPE_FIELDS,
+    "transaction.id",
     *(f"source.{field}" for field in _SOURCE),
     *_NOTICES,
     *ADDED_NAMES,
@@ -118,33 +132,31 @@ _SCHEMA: Final = ("payload", "schema", "schema.type", "schema.name", "schema.fie
 _AROUND: Final = ("specversion", "iodebeziumversion", "data")
 """what CloudEvents of Debezium have"""
 SLOTS: Final = {field: slot for slot, field in enumerate((*_FIELDS, *_SCHEMA, *_AROUND))}
-_NOWHERE: Final = ("\0",)
-
-
-def _cloud_path(field: str, data: tuple[str, ...]) -> tuple[str, ...]:
-    """The path of an envelope's field in a CloudEvent; ``data`` is the path of its images."""
-    if field in ("before", "after"):
-        return (*data, field)
-    if field == "transaction.id":
-        return ("iodebeziumtxid",)
-    if field == "op" or field.startswith("source."):
-        return (f"iodebezium{field.removeprefix('source.').replace('_', '')}",)
-    return (*_NOWHERE, field)
-
-
-def _cloud(data: tuple[str, ...]) -> Paths:
-    inside = ((("data", *field.split("."))) for field in _SCHEMA)
-    return tree_of([*(_cloud_path(field, data) for field in _FIELDS), *inside, *((field,) for field in _AROUND)])
-
 
 PLAIN, WRAPPED, CLOUD, CLOUD_WRAPPED = range(4)
 """forms of a message: a payload, {schema, payload}, and CloudEvents with these"""
-TREES: Final = (
-    paths(*_FIELDS, *_SCHEMA, *_AROUND),
-    paths(*(f"payload.{field}" for field in _FIELDS), *_SCHEMA, *_AROUND),
-    _cloud(("data",)),
-    _cloud(("data", "payload")),
-)
+_TO_PAYLOAD: Final = ("", "payload.", "data.", "data.payload.")
+_TO_SCHEMA: Final = ("", "", "data.", "data.")
+_NOWHERE: Final = "\0"
+
+
+def path_in(form: int, field: str) -> str:
+    """The path of a payload's field in a form. A CloudEvent has the images in ``data``, and other fields in its attributes."""
+    if form < CLOUD or field in ("before", "after"):
+        return f"{_TO_PAYLOAD[form]}{field}"
+    if field == "transaction.id":
+        return "iodebeziumtxid"
+    if field == "op" or field.startswith("source."):
+        return f"iodebezium{field.removeprefix('source.').replace('_', '')}"
+    return f"{_NOWHERE}.{field}"
+
+
+def _tree(form: int) -> Paths:
+    schema = (f"{_TO_SCHEMA[form]}{field}" for field in _SCHEMA)
+    return paths(*(path_in(form, field) for field in _FIELDS), *schema, *_AROUND)
+
+
+TREES: Final = tuple(map(_tree, range(len(_TO_PAYLOAD))))
 """the paths of the same slots in each form"""
 
 
