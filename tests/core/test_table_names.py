@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from sparkwire.core.names import Table, table_name, table_of, unknown_table
+from sparkwire.core.names import Names, Table, fits, table_name, table_of, unknown_table
 
 
 @pytest.mark.parametrize("parts", [("t",), ("db", "t"), ("db", "s", "t"), ("a.b", "c`d")])
@@ -34,3 +35,32 @@ def test_a_table_in_another_case_is_named_as_the_messages_write_it(table: str) -
 
 def test_a_table_of_another_database_is_no_other_case() -> None:
     assert "only a.Orders" in str(unknown_table("b.orders", ["a.Orders"], "the messages"))
+
+
+def names(*rows: tuple[str | None, str | None, str | None]) -> Names:
+    return Names(*(pa.array(column, pa.string()) for column in zip(*rows, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("t", [True, True, True, True, False]),
+        ("db.t", [True, False, True, True, False]),
+        ("s.t", [True, True, False, True, False]),
+        ("db.s.t", [True, False, False, True, False]),
+        ("other.t", [False, False, False, True, False]),
+    ],
+)
+def test_a_name_that_a_message_does_not_have_fits_any(table: str, expected: list[bool]) -> None:
+    of_messages = names(("db", "s", "t"), ("x", "s", "t"), ("db", "x", "t"), (None, None, None), ("db", "s", "x"))
+    assert fits(table_of(table), of_messages).tolist() == expected
+
+
+def test_the_names_in_schemas_count_where_a_message_has_none() -> None:
+    """They are written as in topics."""
+    of_messages = names(
+        (None, None, None), (None, None, "a b"), ("db", None, "a b"), (None, None, None), (None, None, "x")
+    )
+    of_schemas = names(("db", "s", "a_b"), ("db", "x", "a_b"), ("x", "x", "x"), (None, None, None), ("db", "s", "a_b"))
+    assert fits(table_of("s.a b"), of_messages, of_schemas).tolist() == [True, False, False, True, False]
+    assert fits(table_of("db.a b"), of_messages, of_schemas).tolist() == [True, True, True, True, False]

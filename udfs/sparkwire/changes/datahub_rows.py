@@ -22,12 +22,11 @@ from sparkwire.base.sqltype import arrow_type
 from sparkwire.changes.columns import READ, TRUNCATE, ChangeBatch
 from sparkwire.changes.datahub import DATAHUB, declared_columns
 from sparkwire.changes.orders import numbers
-from sparkwire.changes.read_messages import of_table
 from sparkwire.changes.records import ReadPlan
 from sparkwire.changes.systems import Fields
 from sparkwire.changes.table_rows import TableRows, cast_to, typed_rows
 from sparkwire.core.column import bools_of, from_codes, primitive, to_codes
-from sparkwire.core.names import Table, distinct_names
+from sparkwire.core.names import Table, distinct_names, fits
 from sparkwire.datahub.layout import OPERATIONS
 from sparkwire.json import values
 from sparkwire.json.grammar import ARRAY, NULL, OBJECT
@@ -162,8 +161,8 @@ def declarations(blobs: pa.Array, table: Table) -> pa.RecordBatch:
     """
     fields = Fields(DATAHUB, blobs)
     lists = fields.value("types")
-    chosen = of_table(fields, table) & fields.recognized & fields.documents.intact & (lists.kinds == ARRAY)
-    rows = np.flatnonzero(chosen & bools_of(fields.names[2].is_valid()))
+    chosen = fits(table, fields.names) & fields.recognized & fields.documents.intact & (lists.kinds == ARRAY)
+    rows = np.flatnonzero(chosen & bools_of(fields.names.table.is_valid()))
     lists = lists.at(rows)
     recency = _recency(fields, primitive(rows))
     newest_first = pc.sort_indices(recency, [(name, "descending") for name in _RECENCY])

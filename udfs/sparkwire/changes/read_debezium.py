@@ -327,7 +327,7 @@ def _owned(
     """Messages of the table, and messages that may be of it: no name identifies their table."""
     scan, table, declared = messages.scan, plan.table, messages.declared
     is_row = ~np.isin(scan.operations, WITHOUT_ROWS)
-    own, is_named = of_table(scan, declared, table) & is_row, bools_of(names_of(scan, declared).is_valid())
+    own, is_named = of_table(scan, declared, table) & is_row, bools_of(names_of(scan, declared).table.is_valid())
     nameless = own & ~is_named & scan.documents.intact
     asked, unknown = np.flatnonzero(dead | nameless), np.zeros(len(dead), np.bool_)
     if len(asked):

@@ -14,10 +14,10 @@ from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, ERRORS, MISSING_FIEL
 from sparkwire.changes import foreign
 from sparkwire.changes.columns import DELETE, INSERT, READ, TRUNCATE, UPDATE, UPDATE_BEFORE
 from sparkwire.changes.records import ROW, MessageRecords, ReadPlan, place_fields, record_places
-from sparkwire.changes.systems import TEXT, Fields, System
+from sparkwire.changes.systems import Fields, System
 from sparkwire.changes.table_rows import TableRows, objects_only
 from sparkwire.core.column import bools_of, from_codes, lists, primitive, text_or_null, to_codes
-from sparkwire.core.names import Table
+from sparkwire.core.names import Table, fits
 from sparkwire.json import values
 from sparkwire.json.columns import item_offsets
 from sparkwire.json.grammar import ARRAY, NONE, NULL, OBJECT
@@ -42,23 +42,9 @@ class Expanded(NamedTuple):
     types: Values
 
 
-def of_table(fields: Fields, table: Table) -> Bools:
-    """Messages of the table, and those that do not name one."""
-    chosen = np.ones(fields.count, np.bool_)
-    database, schema, name = fields.names
-    # A name with two parts may begin with the schema.
-    outer = [database, schema] if table.schema is None else [database]
-    for columns, wanted in (([name], table.name), (outer, table.database), ([schema], table.schema)):
-        if wanted is not None:
-            hit = [bools_of(pc.equal(column, wanted).fill_null(False)) for column in columns]
-            unknown = [bools_of(column.is_null()) for column in columns]
-            chosen &= np.logical_or.reduce(hit) | np.logical_and.reduce(unknown)
-    return chosen
-
-
 def read_messages(fields: Fields, records: MessageRecords, plan: ReadPlan) -> TableRows:
     """The rows of the table. Leaves out what the declaration leaves out, and messages of other tables."""
-    is_of_table = of_table(fields, plan.table)
+    is_of_table = fits(plan.table, fields.names)
     messages = np.flatnonzero(is_of_table | fields.has_odd_names | ~fields.recognized | ~fields.documents.intact)
     if len(messages) == fields.count:
         said = _read(fields, records, plan, is_of_table)
@@ -107,7 +93,7 @@ def _read(fields: Fields, records: MessageRecords, plan: ReadPlan, is_of_table: 
         after,
         row_errors,
         fields.times[0].take(taken),
-        fields.names[2].take(taken),
+        fields.names.table.take(taken),
         text_or_null(fields.texts("transaction").take(taken)),
         keys,
         _versions(fields, expanded.messages, expanded.types),
@@ -155,10 +141,10 @@ def _contradicts(fields: Fields, is_truncate: Bools) -> Bools:
 
 def _is_nameless(fields: Fields, table: Table) -> Bools:
     """Messages that do not name their table, or not the database that the caller names. Flink's messages have no names."""
-    system, names = fields.system, [~bools_of(name.is_valid()) for name in fields.names]
-    nameless = names[2] if "table" in system.fields else np.zeros(fields.count, np.bool_)
-    if table.database is not None and "database" in system.fields:
-        nameless = nameless | (names[0] & names[1])
+    roles, (database, schema, name) = fields.system.fields, (~bools_of(each.is_valid()) for each in fields.names)
+    nameless = name if "table" in roles else np.zeros(fields.count, np.bool_)
+    if table.database is not None and "database" in roles:
+        nameless = nameless | (database & schema)
     return nameless & ~fields.is_flink if nameless.any() else nameless
 
 
@@ -256,7 +242,7 @@ def _lists(arrays: Values, item: Item | None) -> pa.Array:
         return pa.nulls(len(arrays.kinds), pa.list_(pa.string()))
     items = values.items(arrays.at(distinct.rows))
     names = items.together() if item is None else names_of(items.together(), item)
-    others = np.concatenate(([0], np.cumsum(~np.isin(names.kinds, TEXT))))[items.firsts]
+    others = np.concatenate(([0], np.cumsum(~names.are_texts)))[items.firsts]
     return distinct.spread(lists(items.firsts, values.texts(names), others[1:] == others[:-1]))
 
 

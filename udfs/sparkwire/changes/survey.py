@@ -19,15 +19,14 @@ from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.read_debezium import heartbeats_with_more, wrong_messages
-from sparkwire.changes.read_messages import key_lists, of_table, operations_of
+from sparkwire.changes.read_messages import key_lists, operations_of
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.systems import Fields, System
 from sparkwire.core.column import bools_of, primitive
-from sparkwire.core.names import Table, table_name
+from sparkwire.core.names import Names, Table, fits, table_name, topic_name
 from sparkwire.debezium.layout import WITHOUT_ROWS
-from sparkwire.debezium.table_columns import MessageSide, all_columns, columns_text, names_of, outer_names, topic_name
-from sparkwire.debezium.table_columns import of_table as of_debezium_table
+from sparkwire.debezium.table_columns import MessageSide, all_columns, columns_text, names_of, of_table
 from sparkwire.json import values
 from sparkwire.json.types import Type, widest
 from sparkwire.kernels import Bools, Ints
@@ -188,8 +187,8 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
         known &= ~system.left_out(fields)
     if table is None:  # a table that has only statements has no changes
         known &= ~operations_of(fields)[2]
-    own = known if table is None else known & of_table(fields, table)
-    named = bools_of(fields.names[2].is_valid())
+    own = known if table is None else known & fits(table, fields.names)
+    named = bools_of(fields.names.table.is_valid())
     facts = [*_table_facts(fields.names, _telling(known, own, named, table)), *_nameless_facts(known & ~named)]
     facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
     names = key_lists(fields, records, np.flatnonzero(own), ())
@@ -223,9 +222,9 @@ def survey_debezium(
     wrong = wrong_messages(messages, columns) & is_row
     is_row &= ~wrong & ~heartbeats_with_more(messages, keys, columns)
     names = names_of(scan, declared)
-    named = bools_of(names.is_valid())
-    own = is_row & of_debezium_table(scan, declared, table)
-    facts = [*_table_facts((*outer_names(scan, declared), names), _telling(is_row, own, named, table))]
+    named = bools_of(names.table.is_valid())
+    own = is_row & of_table(scan, declared, table)
+    facts = [*_table_facts(names, _telling(is_row, own, named, table))]
     facts += _nameless_facts(is_row & ~named)
     if table is not None:
         has_key = np.zeros(len(is_row), np.bool_) if keys is None else bools_of(keys.column.is_valid())
@@ -281,9 +280,9 @@ def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Int
     return np.concatenate((np.flatnonzero(own & named)[:1], np.flatnonzero(known & ~own & named)))
 
 
-def _table_facts(parts: Iterable[pa.Array], rows: Ints) -> Iterator[str]:
-    names = pa.table([part.take(primitive(rows)) for part in parts], names=["database", "schema", "table"])
-    named = names.filter(pc.not_equal(names["table"], ""))
+def _table_facts(names: Names, rows: Ints) -> Iterator[str]:
+    columns = pa.table([column.take(primitive(rows)) for column in names], names=list(Names._fields))
+    named = columns.filter(pc.not_equal(columns["table"], ""))
     for row in named.group_by(named.column_names).aggregate([]).to_pylist():
         yield _fact(_TABLE, tuple(row.values()))
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import binary_of, bools_of, micros, text_or_null
+from sparkwire.core.names import Names
 from sparkwire.debezium.layout import ELSEWHERE
 from sparkwire.json import values
 from sparkwire.json.conversions import instants
@@ -29,8 +30,6 @@ NUMBER = (INTEGER,)
 TEXT = (STRING, ESCAPED)
 ROW = (OBJECT,)
 ROWS = (ARRAY, NULL)
-NAMES = ("database", "schema", "table")
-"""the roles of names"""
 _FULL_NAME: Final = r"^(?:(?:(?P<database>.*)\.)?(?P<schema>[^.]*)\.)?(?P<table>[^.]*)$"
 _NANOS: Final = r"(\.\d{6})\d+"
 _PER_UNIT: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -213,21 +212,21 @@ class Fields:
         return self._texts[role]
 
     @cached_property
-    def names(self) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """The database, the schema and the table that each message names; NULL if it does not. An empty text is no name."""
-        database, schema, table = (text_or_null(self.texts(role)) for role in NAMES)
+    def names(self) -> Names:
+        """The names in each message. An empty text is no name."""
+        names = Names(*(text_or_null(self.texts(role)) for role in Names._fields))
         if not self.system.table_has_schema:
-            return database, schema, table
-        parts = pc.extract_regex(table, _FULL_NAME)
-        outer, middle, name = (text_or_null(pc.struct_field(parts, one)) for one in NAMES)
-        return pc.coalesce(database, outer), pc.coalesce(schema, middle), name
+            return names
+        parts = pc.extract_regex(names.table, _FULL_NAME)
+        database, schema, table = (text_or_null(pc.struct_field(parts, role)) for role in Names._fields)
+        return Names(pc.coalesce(names.database, database), pc.coalesce(names.schema, schema), table)
 
     @cached_property
     def times(self) -> tuple[pa.Array, Bools]:
         """TIMESTAMP of each change, and which messages have something else instead of a time."""
         time, unit = self.value("time"), self.system.time_unit
         if unit == "text":
-            texts = values.texts(time.only(np.isin(time.kinds, TEXT)))
+            texts = values.texts(time.only(time.are_texts))
             times = instants(pc.replace_substring_regex(texts, _NANOS, r"\1"))
             return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
         numbers, known = values.integers(time)
@@ -239,8 +238,8 @@ class Fields:
     @cached_property
     def has_odd_names(self) -> Bools:
         """Messages with a name that is not a text."""
-        kinds = (self.value(role).kinds for role in NAMES)
-        odd: Bools = np.logical_or.reduce([(kind > NULL) & (kind != STRING) & (kind != ESCAPED) for kind in kinds])
+        names = (self.value(role) for role in Names._fields)
+        odd: Bools = np.logical_or.reduce([(name.kinds > NULL) & ~name.are_texts for name in names])
         return odd
 
     @cached_property
@@ -267,7 +266,7 @@ class Fields:
     @property
     def is_flink(self) -> Bools:
         """Messages with an operation and images alone, as Apache Flink writes them."""
-        others = [role for role in self.system.fields if role not in ("op", "after", "before", *NAMES)]
+        others = [role for role in self.system.fields if role not in ("op", "after", "before", *Names._fields)]
         flink: Bools = ~np.logical_or.reduce([self.has(role) for role in others])
         return flink
 

@@ -1,4 +1,4 @@
-"""Names of tables in queries, and of columns in results."""
+"""Names of tables in queries and messages, and of columns in results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sparkwire.base.printable import printable
+from sparkwire.core.column import bools_of
+from sparkwire.kernels import Bools
 
 _MAX_LISTED: Final = 10
 _PART: Final = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
@@ -18,6 +24,19 @@ class Table(NamedTuple):
     name: str
     database: str | None = None
     schema: str | None = None
+
+
+class Names(NamedTuple):
+    """STRING: the names that messages have; NULL where a message does not have one."""
+
+    database: pa.Array
+    schema: pa.Array
+    table: pa.Array
+
+    @classmethod
+    def none(cls, rows: int) -> Names:
+        """The names of messages that have none."""
+        return cls(*[pa.nulls(rows, pa.string())] * len(cls._fields))
 
 
 def table_of(text: str) -> Table:
@@ -39,6 +58,37 @@ def table_name(*parts: str | None) -> str:
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`" if set(name) & set(".`") else name
+
+
+def topic_name(name: str) -> str:
+    """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
+    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+
+
+def fits(table: Table, names: Names, of_schemas: Names | None = None) -> Bools:
+    """Which messages are of the table. NULL fits any name.
+
+    ``of_schemas`` has the names in the schemas of messages, as in topics. These count where a message has no name.
+    """
+    # A name with two parts may begin with the schema.
+    outer = ("database", "schema") if table.schema is None else ("database",)
+    fitting = np.ones(len(names.table), np.bool_)
+    for wanted, roles in ((table.name, ("table",)), (table.database, outer), (table.schema, ("schema",))):
+        if wanted is None:
+            continue
+        same, nameless = _compared([getattr(names, role) for role in roles], wanted)
+        if of_schemas is not None and nameless.any():
+            of_schema, unknown = _compared([getattr(of_schemas, role) for role in roles], wanted, topic_name(wanted))
+            nameless &= of_schema | unknown
+        fitting &= same | nameless
+    return fitting
+
+
+def _compared(columns: Sequence[pa.Array], *wanted: str) -> tuple[Bools, Bools]:
+    """Which rows have one of the wanted names in one of the columns, and which have no name."""
+    same = [bools_of(pc.equal(column, name).fill_null(False)) for column in columns for name in wanted]
+    unknown = [bools_of(column.is_null()) for column in columns]
+    return np.logical_or.reduce(same), np.logical_and.reduce(unknown)
 
 
 def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:

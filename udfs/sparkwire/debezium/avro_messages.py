@@ -21,15 +21,14 @@ from sparkwire.avro.schemas import Schemas
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, OK
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, primitive, spans_of
-from sparkwire.core.names import Table, table_name
+from sparkwire.core.names import Names, Table, fits, table_name
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import (
     Declared,
     MessageSide,
     all_columns,
     columns_text,
-    fits,
-    name_parts,
+    names_in,
     schema_types,
 )
 from sparkwire.errors import SchemaError
@@ -89,7 +88,7 @@ def _without_meaning(schema: Any) -> Any:
     """The schema without logical types, which decodes values as stored."""
     if isinstance(schema, dict):
         return {key: _without_meaning(value) for key, value in schema.items() if key != "logicalType"}
-    return [_without_meaning(one) for one in schema] if isinstance(schema, list) else schema
+    return [_without_meaning(branch) for branch in schema] if isinstance(schema, list) else schema
 
 
 def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> dict[str, Any]:
@@ -98,8 +97,8 @@ def connect_schema(schema: Any, named: dict[str, Any], namespace: str = "") -> d
     Raises ValueError, KeyError or TypeError if Connect has no such schema.
     """
     if isinstance(schema, list):
-        [one] = [branch for branch in schema if branch != "null"]
-        return connect_schema(one, named, namespace)
+        [value] = [branch for branch in schema if branch != "null"]
+        return connect_schema(value, named, namespace)
     if isinstance(schema, str):
         if schema in _PRIMITIVES:
             return {"type": _PRIMITIVES[schema]}
@@ -151,7 +150,7 @@ def _meaning_of(schema: Mapping[str, Any]) -> dict[str, Any]:
 def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     """Decode the payloads of values or keys to JSON. The errors of unreadable payloads are in their rows."""
     chosen = schemas.chosen(payloads.ids)
-    known = [_schema(text) for text in schemas.texts]
+    prepared = [_schema(text) for text in schemas.texts]
     spans = spans_of(payloads.values)
     present = spans.sizes >= 0
     codes = np.where(present & np.asarray(payloads.is_json), BAD_FIELD, OK).astype(np.int8)
@@ -159,7 +158,7 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     parts = [pa.array([None, ""], pa.string())]
     for number in np.unique(chosen[present & (chosen >= 0)]).tolist():
         rows = np.flatnonzero(present & (chosen == number) & (codes == OK))
-        read = known[number].read
+        read = prepared[number].read
         if read is None:
             codes[rows] = BAD_FIELD
             continue
@@ -171,14 +170,16 @@ def avro_side(payloads: Payloads, schemas: Schemas) -> MessageSide:
     errors = pc.coalesce(payloads.errors, unknown, from_codes(codes, ERRORS))
     places[np.asarray(errors.is_valid())] = 1
     column = pa.concat_arrays(parts).take(primitive(places))
-    names = pa.array([*(schema.name for schema in known), None], pa.string()).take(pa.array(chosen % (len(known) + 1)))
-    types = [schema_types(schema.connect) if schema.connect else {} for schema in known]
+    names = pa.array([*(schema.name for schema in prepared), None], pa.string()).take(
+        pa.array(chosen % (len(prepared) + 1))
+    )
+    types = [schema_types(schema.connect) if schema.connect else {} for schema in prepared]
     return MessageSide(column, Messages(column), Declared(Versions(chosen, types), names), errors)
 
 
 def avro_tables(texts: Iterable[str]) -> list[str]:
     """The sorted names of the tables that the schemas of a registry describe."""
-    tables, outer, _ = name_parts(pa.array([_schema(text).name for text in texts], pa.string()))
+    _, outer, tables = names_in(pa.array([_schema(text).name for text in texts], pa.string()))
     return sorted({table_name(*part) for part in zip(outer.to_pylist(), tables.to_pylist(), strict=True) if part[1]})
 
 
@@ -187,7 +188,8 @@ def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
     columns = []
     for text in texts:
         schema = _schema(text)
-        parts = name_parts(pa.array([schema.name], pa.string()))
-        if schema.connect and parts.table[0].is_valid and not schema.name.endswith(".Key") and fits(table, parts)[0]:
+        names = names_in(pa.array([schema.name], pa.string()))
+        is_row = schema.connect and names.table[0].is_valid and not schema.name.endswith(".Key")
+        if is_row and (table is None or fits(table, Names.none(1), names)[0]):
             columns.append(columns_text(schema_types(schema.connect)))
     return all_columns(columns)

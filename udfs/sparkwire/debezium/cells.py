@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sparkwire.core.column import binary_of, gather, lists
 from sparkwire.json import values
-from sparkwire.json.grammar import ABSENT, ESCAPED, FALSE, NULL, OBJECT, STRING
+from sparkwire.json.grammar import ABSENT, FALSE, NULL, OBJECT
 from sparkwire.json.scan import paths
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
@@ -35,10 +35,10 @@ def without_cells(images: Values, chosen: Bools, of_delete: Bools) -> Values:
     places = np.flatnonzero(chosen)
     if not len(places):
         return images
-    own = binary_of(_rows(images.at(places), of_delete[places]))
-    data = np.concatenate([images.data, own.data])
-    begins = own.offsets[:-1].astype(np.int64) + len(images.data)
-    roots = values.roots(data, begins, begins + np.diff(own.offsets), np.ones(len(places), np.bool_))
+    rows = binary_of(_rows(images.at(places), of_delete[places]))
+    data = np.concatenate([images.data, rows.data])
+    begins = rows.offsets[:-1].astype(np.int64) + len(images.data)
+    roots = values.roots(data, begins, begins + np.diff(rows.offsets), np.ones(len(places), np.bool_))
     index = np.full(len(chosen), -1)
     index[places] = np.arange(len(places))
     return images._replace(data=data).unless(chosen, roots.at_or_absent(index))
@@ -52,9 +52,9 @@ def _rows(images: Values, of_delete: Bools) -> pa.Array:
     begins = np.where(is_cell, cells.starts, 0)
     parts = values.documents(cells.data, begins, begins + np.where(is_cell, cells.sizes, 0), _PARTS, nulls=True)
     value, mark = (parts.value(k) for k in range(2))
-    kept = is_cell & (value.kinds != ABSENT) & (mark.kinds != FALSE) & (mark.kinds != NULL)
-    kept &= ~of_delete[rows] | (value.kinds > NULL)
-    places = np.flatnonzero(kept)
+    is_set = is_cell & (value.kinds != ABSENT) & (mark.kinds != FALSE) & (mark.kinds != NULL)
+    is_set &= ~of_delete[rows] | (value.kinds > NULL)
+    places = np.flatnonzero(is_set)
     members = pc.binary_join_element_wise(_as_written(listed.keys.at(places)), _as_written(value.at(places)), ":")
     firsts = np.searchsorted(rows[places], np.arange(len(images.kinds) + 1)).astype(np.int32)
     return pc.binary_join_element_wise("{", pc.binary_join(lists(firsts, members), ","), "}", "")
@@ -62,5 +62,5 @@ def _rows(images: Values, of_delete: Bools) -> pa.Array:
 
 def _as_written(written: Values) -> pa.Array:
     """STRING: the JSON texts, strings with their quotes."""
-    quote = ((written.kinds == STRING) | (written.kinds == ESCAPED)).astype(np.int64)
+    quote = written.are_texts.astype(np.int64)
     return gather(written.data, written.starts - quote, written.sizes + 2 * quote, pa.string())

@@ -78,34 +78,22 @@ HEARTBEAT_FIELDS: Final = ("ts_ms",)
 SCHEMA_FIELDS: Final = ("source", "databaseName", "ddl")
 """the fields that every notice of its kind has"""
 
+_ADDED_OF_SOURCE: Final = (
+    "connector",
+    "db",
+    "schema",
+    "table",
+    "collection",
+    "snapshot",
+    *(field for field in POSITION_FIELDS if field not in ("ord", "ts_ms")),
+)
+"""fields of ``source`` that a flattened row may have, under one of two names"""
 FLATTENED: Final = {
     "op": ("__op",),
-    "source.connector": ("__connector", "__source_connector"),
-    "source.db": ("__db", "__source_db"),
-    "source.schema": ("__schema", "__source_schema"),
-    "source.table": ("__table", "__source_table"),
-    "source.collection": ("__collection", "__source_collection"),
-    "source.snapshot": ("__snapshot", "__source_snapshot"),
-    "source.ts_ms": ("__source_ts_ms",),
-    "source.ts_us": ("__source_ts_us",),
-    "source.ts_ns": ("__source_ts_ns",),
-    "source.sequence": ("__sequence", "__source_sequence"),
-    "source.lsn": ("__lsn", "__source_lsn"),
-    "source.file": ("__file", "__source_file"),
-    "source.pos": ("__pos", "__source_pos"),
-    "source.row": ("__row", "__source_row"),
-    "source.scn": ("__scn", "__source_scn"),
-    "source.commit_scn": ("__commit_scn", "__source_commit_scn"),
-    "source.commit_lsn": ("__commit_lsn", "__source_commit_lsn"),
-    "source.change_lsn": ("__change_lsn", "__source_change_lsn"),
-    "source.ssn": ("__ssn", "__source_ssn"),
-    "source.rs_id": ("__rs_id", "__source_rs_id"),
-    "source.event_serial_no": ("__event_serial_no", "__source_event_serial_no"),
-    "source.commit_ts": ("__commit_ts", "__source_commit_ts"),
-    "ts_ms": ("__ts_ms",),
-    "ts_us": ("__ts_us",),
-    "ts_ns": ("__ts_ns",),
     "transaction.id": ("__transaction_id",),
+    **{f"source.{field}": (f"__{field}", f"__source_{field}") for field in _ADDED_OF_SOURCE},
+    **{f"source.{time}": (f"__source_{time}",) for time in TIMES},
+    **{time: (f"__{time}",) for time in TIMES},
 }
 """the names that ``ExtractNewRecordState`` gives to the envelope's fields in its ``add.fields``"""
 _ADDED: Final = re.compile(

@@ -18,7 +18,6 @@ from sparkwire.debezium.layout import OPERATION_NAMES, is_added
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.json import images as json_images
 from sparkwire.json import values
-from sparkwire.json.grammar import ESCAPED, STRING
 from sparkwire.json.images import Images
 from sparkwire.json.scan import tree_of
 from sparkwire.json.values import Values
@@ -180,7 +179,7 @@ def is_valid(messages: Messages) -> pa.Array:
 
 def _json(images: Images) -> pa.Array:
     objects = images.objects
-    textual = (objects.kinds == STRING) | (objects.kinds == ESCAPED)
+    textual = objects.are_texts
     texts = json_images.json_text(images)
     return pc.coalesce(texts, values.texts(objects.only(textual))) if textual.any() else texts
 
@@ -188,7 +187,7 @@ def _json(images: Images) -> pa.Array:
 def _map(images: Images) -> pa.Array:
     objects = images.objects
     maps = json_images.text_map(images, lambda items, _: values.texts(items))
-    textual = np.flatnonzero((objects.kinds == STRING) | (objects.kinds == ESCAPED))
+    textual = np.flatnonzero(objects.are_texts)
     if not len(textual):
         return maps
     inner = json_images.text_map(_inside(objects.at(textual)), lambda items, _: values.texts(items))

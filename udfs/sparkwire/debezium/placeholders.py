@@ -29,7 +29,7 @@ import pyarrow as pa
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
 from sparkwire.json import values
-from sparkwire.json.grammar import ARRAY, ESCAPED, OBJECT, STRING
+from sparkwire.json.grammar import ARRAY, OBJECT
 from sparkwire.json.types import Type
 from sparkwire.json.values import Values
 from sparkwire.kernels import Bools
@@ -129,10 +129,9 @@ def placeholder_of(setting: str) -> Placeholder:
 def unavailable(placeholder: Placeholder, value: Values, type: Type) -> Bools:
     """Which values of a column are the placeholder."""
     rows = np.zeros(len(value.kinds), np.bool_)
-    is_text = (value.kinds == STRING) | (value.kinds == ESCAPED)
     forms = placeholder.in_base64 if type.kind == "bytes" else (*placeholder.texts, *placeholder.in_base64)
     sizes = {size for text in forms for size in _sizes(text)}
-    _mark(rows, value, is_text & np.isin(value.sizes, list(sizes)), lambda text: text in forms)
+    _mark(rows, value, value.are_texts & np.isin(value.sizes, list(sizes)), lambda text: text in forms)
     most = _WIDEST * (len(placeholder.data) + 2)
     arrays = (value.kinds == ARRAY) & (value.sizes <= most) & np.isin(value.counts, (1, len(placeholder.data)))
     _mark(rows, value, arrays, lambda text: placeholder.is_list(_parsed(text)))

@@ -25,7 +25,7 @@ POSITION: Final = pa.struct(
 )
 _NUMBERED: Final = r"^(?P<name>.*?)\.?(?P<number>[0-9]+)$"
 """the name of a binary log file: ``binlog.000001``"""
-_SEQUENCE: Final = r'^\[(?:null|"(?P<before>[0-9]{1,18})"), ?(?:null|"(?P<own>[0-9]{1,18})")\]$'
+_SEQUENCE: Final = r'^\[(?:null|"(?P<before>[0-9]{1,18})"), ?(?:null|"(?P<change>[0-9]{1,18})")\]$'
 """PostgreSQL's pair of LSNs: the end of the previous commit, and the change"""
 _RECORD: Final = r"0x[0-9a-fA-F]+\.(?P<block>[0-9a-fA-F]{1,8})\.(?P<byte>[0-9a-fA-F]{1,4})\b"
 """Oracle's ``rs_id``, such as `` 0x000012.00000345.0010 ``: the number of the log, the block in it and the byte"""
@@ -41,8 +41,8 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
         return pc.if_else(pc.greater_equal(numbers, 0), numbers, None)
 
     pair = pc.extract_regex(texts["sequence"], _SEQUENCE)
-    ends, own = (_int_or_null(pc.struct_field(pair, name)) for name in ("before", "own"))
-    own = pc.coalesce(own, number("lsn"))
+    ends, change = (_int_or_null(pc.struct_field(pair, name)) for name in ("before", "change"))
+    change = pc.coalesce(change, number("lsn"))
     file = pc.extract_regex(texts["file"], _NUMBERED)
     is_file = pc.not_equal(texts["file"], "").fill_null(False)  # TiCDC writes an empty one
     log = pc.if_else(is_file, pc.coalesce(text_or_null(pc.struct_field(file, "name")), texts["file"]), None)
@@ -53,12 +53,12 @@ def position_of_source(scan: Messages, rows: Ints) -> pa.Array:
     position = pc.coalesce(
         pc.if_else(is_file, _int_or_null(pc.struct_field(file, "number")), None),
         # Before the first commit that the connector has seen, the change itself is later than all earlier commits.
-        pc.coalesce(ends, own),
+        pc.coalesce(ends, change),
         pc.coalesce(number("commit_scn"), pc.if_else(of_snapshot, number("scn"), None)),
         pc.if_else(texts["ord"].is_valid(), number("ts_ms"), None),
         number("commit_ts"),
     )
-    sub_position = pc.coalesce(pc.if_else(is_file, number("pos"), None), own, number("scn"), number("ord"))
+    sub_position = pc.coalesce(pc.if_else(is_file, number("pos"), None), change, number("scn"), number("ord"))
     row = pc.coalesce(
         pc.if_else(is_file, number("row"), None),
         number("event_serial_no"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from sparkwire.base.error_codes import BAD_FIELD, BAD_JSON, MISSING_FIELD, OK, UNKNOWN_OPCODE
 from sparkwire.core.builders import Shared
 from sparkwire.core.column import Binary, binary_of, bools_of, text_or_null, to_codes
+from sparkwire.core.names import Names
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
     CASSANDRA,
@@ -20,11 +21,13 @@ from sparkwire.debezium.layout import (
     CLOUD_WRAPPED,
     DDL,
     DELETE,
+    ENVELOPE_FIELDS,
     FLATTENED,
     HEARTBEAT,
     HEARTBEAT_FIELDS,
     OPERATIONS,
     PLAIN,
+    ROLES,
     SCHEMA_FIELDS,
     SLOTS,
     TIMES,
@@ -37,7 +40,7 @@ from sparkwire.debezium.layout import (
     is_added,
 )
 from sparkwire.json import values
-from sparkwire.json.grammar import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.grammar import ABSENT, INTEGER, NULL, OBJECT, STRING
 from sparkwire.json.images import Images
 from sparkwire.json.scan import Paths, paths
 from sparkwire.json.values import Distinct, Documents, Values
@@ -57,20 +60,6 @@ _BEGIN_END: Final = ("BEGIN", "END")
 _TRUE: Final = "true"
 _FALSE: Final = "false"
 _PEEKED, _PEEKED_SCHEMA = 1024, 64  # [bytes] in which a message shows its form
-_NAMES: Final = (
-    ("source.db", "source.keyspace", "source.database_id", "source.database_name"),
-    ("source.schema", "source.schema_name"),
-    ("source.table", "source.collection", "source.table_name"),
-)
-"""the fields with the names of the database, the schema and the table; the last ones are CockroachDB's"""
-
-
-class Names(NamedTuple):
-    """The names that each message has, NULL if it does not have one."""
-
-    database: pa.Array
-    schema: pa.Array
-    table: pa.Array
 
 
 class Messages:
@@ -178,26 +167,26 @@ class Messages:
                 value = value.unless(flattened & (value.kinds <= NULL) & (added.kinds > NULL), added)
         return value
 
-    def texts(self, *fields: str) -> pa.Array:
-        """STRING: the first of these fields that a message has."""
-        text_values = self.value(fields[0])
+    def first(self, *fields: str, skip_empty: bool = False) -> Values:
+        """The first of these fields that a message has."""
+        first = self.value(fields[0])
         for field in fields[1:]:
-            missing = text_values.kinds <= NULL
+            missing = first.kinds <= NULL
+            if skip_empty:
+                missing |= first.sizes == 0
             if not missing.any():
                 break
-            text_values = text_values.unless(missing, self.value(field))
-        return values.texts(text_values)
+            first = first.unless(missing, self.value(field))
+        return first
+
+    def texts(self, *fields: str) -> pa.Array:
+        """STRING: the first of these fields that a message has."""
+        return values.texts(self.first(*fields))
 
     @cached_property
     def names(self) -> Names:
         """The names in ``source``, or in added fields. An empty text is no name."""
-        return Names(*(text_or_null(values.texts(self._first_of(fields))) for fields in _NAMES))
-
-    def _first_of(self, fields: tuple[str, ...]) -> Values:
-        first = self.value(fields[0])
-        for field in fields[1:]:
-            first = first.unless((first.kinds <= NULL) | (first.sizes == 0), self.value(field))
-        return first
+        return Names(*(text_or_null(values.texts(self.first(*ROLES[role], skip_empty=True))) for role in Names._fields))
 
     def integers(self, field: str) -> tuple[Ints, Bools]:
         """The integers of an envelope's field, and which messages have one; read once."""
@@ -229,7 +218,7 @@ class Messages:
         images = np.zeros(len(kinds["op"]), np.bool_)
         for image in ("before", "after"):
             images |= (kinds[image] == OBJECT) | (kinds[image] == NULL)
-        is_source, is_op = kinds["source"] == OBJECT, (kinds["op"] == STRING) | (kinds["op"] == ESCAPED)
+        is_source, is_op = kinds["source"] == OBJECT, self.slot("op").are_texts
         images |= is_source & ((kinds["before"] != ABSENT) | (kinds["after"] != ABSENT))
         enveloped: Bools = ((is_source | is_op) & images) | (is_source & (kinds["op"] > NULL)) | self.cloud
         return enveloped
@@ -243,11 +232,8 @@ class Messages:
             bare &= self.slot(field).kinds != OBJECT
         rows = np.flatnonzero(bare)
         if len(rows):
-            known = [
-                self.slot(field).kinds[rows] != ABSENT
-                for field in ("op", "before", "after", "source", "transaction", *TIMES)
-            ]
-            odd[rows] = self.roots_at(rows).counts != np.sum(known, axis=0)
+            of_envelope = [self.slot(field).kinds[rows] != ABSENT for field in ENVELOPE_FIELDS]
+            odd[rows] = self.roots_at(rows).counts != np.sum(of_envelope, axis=0)
         return odd
 
     @cached_property
@@ -330,10 +316,10 @@ class Messages:
     @cached_property
     def operations(self) -> npt.NDArray[np.int8]:
         """Codes of ``OPERATION_NAMES``; -1 if the operation is unknown."""
-        op = self.value("op").kinds
-        codes = np.where((op == STRING) | (op == ESCAPED), to_codes(self.ops, _OPS), np.int8(-1))
+        op = self.value("op")
+        codes = np.where(op.are_texts, to_codes(self.ops, _OPS), np.int8(-1))
         if self._has_flattened:
-            codes[self.flattened & (op <= NULL) & self.documents.intact] = UPSERT
+            codes[self.flattened & (op.kinds <= NULL) & self.documents.intact] = UPSERT
             codes[self.flattened & bools_of(pc.equal(self.deleted, _TRUE).fill_null(False))] = DELETE
         if self.of_cassandra.any():
             codes[self.of_cassandra] = to_codes(self.ops, _CASSANDRA_OPS)[self.of_cassandra]
@@ -349,10 +335,8 @@ class Messages:
     @cached_property
     def has_odd_names(self) -> Bools:
         """Messages with a name of a database, schema or table that is not a text."""
-        odd = np.zeros(self.source.rows, np.bool_)
-        for field in ("source.db", "source.schema", "source.table"):
-            kinds = self.value(field).kinds
-            odd |= (kinds > NULL) & (kinds != STRING) & (kinds != ESCAPED)
+        names = (self.value(ROLES[role][0]) for role in Names._fields)
+        odd: Bools = np.logical_or.reduce([(name.kinds > NULL) & ~name.are_texts for name in names])
         return odd
 
     # ------------------------------------------------------------ errors
@@ -418,8 +402,7 @@ class Messages:
         """Messages that lack the image that their operation needs, and messages with an image that is not an object."""
         missing, textual, bad = np.zeros((3, self.source.rows), np.bool_)
         for image, needs in _NEEDS.items():
-            kinds = self.slot(image).kinds
-            is_text = (kinds == STRING) | (kinds == ESCAPED)
+            kinds, is_text = self.slot(image).kinds, self.slot(image).are_texts
             missing |= self.enveloped & needs[self.operations] & (kinds <= NULL)
             textual |= self.enveloped & is_text
             bad |= self.enveloped & (kinds > NULL) & (kinds != OBJECT) & ~is_text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
-from sparkwire.core.names import Table
+from sparkwire.core.names import Names, Table, fits, topic_name
 from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
-from sparkwire.debezium.scanned_messages import Messages, Names
+from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.json import values
 from sparkwire.json.typed_images import Versions
 from sparkwire.json.types import Type, combined, of_schema, type_of
@@ -73,102 +73,52 @@ def of_table(messages: Messages, declared: Declared, table: Table | None) -> Boo
     chosen &= ~messages.tombstones
     if table is None:
         return chosen
-    return chosen & fits(table, _schema_parts(messages, declared), messages.names)
+    return chosen & fits(table, messages.names, _names_of_schemas(messages, declared))
 
 
-def fits(table: Table | None, parts: NameParts, given: Names | None = None) -> Bools:
-    """Which messages are of the table, by the names that they give and by those of their schemas. NULL fits any name."""
-    if table is None:
-        return np.ones(len(parts.table), np.bool_)
-    given = given or Names(*[pa.nulls(len(parts.table), pa.string())] * len(Names._fields))
-    fitting = _fits(table.name, [given.table], [parts.table])
-    if table.schema is not None:
-        return (
-            fitting
-            & _fits(table.schema, [given.schema], [parts.outer])
-            & _fits(table.database, [given.database], [parts.far])
-        )
-    # A name with two parts may begin with the schema.
-    return fitting & _fits(table.database, [given.database, given.schema], [parts.outer, parts.far])
-
-
-def _fits(wanted: str | None, names: Sequence[pa.Array], of_schemas: Sequence[pa.Array]) -> Bools:
-    """Which messages have the wanted name, or none. Names of schemas count in messages without another."""
-    nameless = np.logical_and.reduce([bools_of(name.is_null()) for name in names])
-    if wanted is None:
-        return np.ones(len(nameless), np.bool_)
-    fits = _is_one_of(names, [wanted])
-    if nameless.any():
-        unknown = np.logical_and.reduce([bools_of(name.is_null()) for name in of_schemas])
-        fits |= nameless & (unknown | _is_one_of(of_schemas, [wanted, topic_name(wanted)]))
-    return fits
-
-
-def _is_one_of(columns: Sequence[pa.Array], wanted: Sequence[str]) -> Bools:
-    found: Bools = np.logical_or.reduce(
-        [bools_of(pc.equal(column, name).fill_null(False)) for column in columns for name in wanted]
+def names_of(messages: Messages, declared: Declared) -> Names:
+    """The names that each message has, itself or in its schema. If it names a database, the others of its schema do not count."""
+    names, of_schemas = messages.names, _names_of_schemas(messages, declared)
+    is_unnamed = names.database.is_null()
+    database, schema = (pc.if_else(is_unnamed, part, None) for part in (of_schemas.database, of_schemas.schema))
+    return Names(
+        pc.coalesce(names.database, database),
+        pc.coalesce(names.schema, schema),
+        pc.coalesce(names.table, of_schemas.table),
     )
-    return found
 
 
-def outer_names(messages: Messages, declared: Declared) -> tuple[pa.Array, pa.Array]:
-    """STRING: the database and the schema that each message names, itself or in the name of its schema."""
-    given = messages.names
-    parts, is_unnamed = _schema_parts(messages, declared), given.database.is_null()
-    outer, far = (pc.if_else(is_unnamed, part, None) for part in (parts.outer, parts.far))
-    return pc.coalesce(given.database, far), pc.coalesce(given.schema, outer)
-
-
-def names_of(messages: Messages, declared: Declared) -> pa.Array:
-    """STRING: the table that each message names, itself or in its schema; NULL if it does not."""
-    return pc.coalesce(messages.names.table, _schema_parts(messages, declared).table)
-
-
-def _schema_parts(messages: Messages, declared: Declared) -> NameParts:
-    """The parts of the name of a flattened message's schema."""
+def _names_of_schemas(messages: Messages, declared: Declared) -> Names:
+    """The names in the schemas of flattened messages."""
     if not messages.flattened.any():
-        return NameParts(*[pa.nulls(messages.source.rows, pa.string())] * len(NameParts._fields))
-    return name_parts(pc.if_else(pa.array(messages.flattened), declared.names, None))
+        return Names.none(messages.source.rows)
+    return names_in(pc.if_else(pa.array(messages.flattened), declared.names, None))
 
 
-class NameParts(NamedTuple):
-    """STRING: the parts of a schema's name such as ``prefix.shop.public.orders.Value``; NULL where it has none."""
-
-    table: pa.Array
-    outer: pa.Array
-    """the database or the schema"""
-    far: pa.Array
-    """the database, if the name has a schema, too"""
-
-
-def name_parts(names: pa.Array) -> NameParts:
+def names_in(names: pa.Array) -> Names:
+    """The names in the names of schemas, such as ``prefix.shop.public.orders.Value``. ``schema`` may be a database."""
     encoded = names.dictionary_encode()
     parts = [_parts_of(name) for name in encoded.dictionary.to_pylist()]
-    return NameParts(*(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(3)))
+    return Names(*(pa.array([part[k] for part in parts], pa.string()).take(encoded.indices) for k in range(3)))
 
 
 def _parts_of(name: str) -> tuple[str | None, str | None, str | None]:
     *path, last = name.split(".")
     if last not in ("Value", "Envelope", "Key") or len(path) < 2:
         return None, None, None
-    return path[-1], path[-2], path[-3] if len(path) > len(("prefix", "outer", "table")) else None
+    return path[-3] if len(path) > len(("prefix", "schema", "table")) else None, path[-2], path[-1]
 
 
 def has_name(names: pa.Array, table: Table) -> Bools:
     """Whether names of schemas, such as those of keys, have the name of a table."""
-    name, outer, far = name_parts(names)
+    database, schema, name = names_in(names)
     same: Bools = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
     inside = table.schema or table.database
     if inside is not None:
-        same &= bools_of(pc.equal(outer, topic_name(inside)).fill_null(False))
+        same &= bools_of(pc.equal(schema, topic_name(inside)).fill_null(False))
     if table.schema is not None and table.database is not None:
-        same &= bools_of(pc.equal(far, topic_name(table.database)).fill_null(True))
+        same &= bools_of(pc.equal(database, topic_name(table.database)).fill_null(True))
     return same
-
-
-def topic_name(name: str) -> str:
-    """A part of a topic's name: Debezium writes ``_`` for characters that Kafka does not allow."""
-    return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:
@@ -186,7 +136,7 @@ def all_columns(texts: Iterable[str]) -> dict[str, str]:
     for version in versions:
         for name, type in version.items():
             types.setdefault(name, []).append(type_of(type))
-    return {name: str(combined(own)) for name, own in types.items()}
+    return {name: str(combined(of_versions)) for name, of_versions in types.items()}
 
 
 def typed(columns: Mapping[str, str]) -> dict[str, Type]:

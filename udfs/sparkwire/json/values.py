@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sparkwire.core.column import Binary, binary_of, build, empty, gather, primitive
-from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT
+from sparkwire.json.grammar import ABSENT, ARRAY, ESCAPED, NULL, OBJECT, STRING
 from sparkwire.json.members import Members, count_members, find_last, list_members, list_roots
 from sparkwire.json.scan import Paths, number_runs, scan_documents, scratch
 from sparkwire.json.texts import (
@@ -47,6 +47,12 @@ class Values(NamedTuple):
         """Values that exist, and are neither NULL nor an empty container."""
         are_filled: Bools = np.where(self.kinds < OBJECT, self.kinds > NULL, self.counts > 0)
         return are_filled
+
+    @property
+    def are_texts(self) -> Bools:
+        """Values that are strings."""
+        are_texts: Bools = (self.kinds == STRING) | (self.kinds == ESCAPED)
+        return are_texts
 
     def at(self, rows: Ints) -> Values:
         """The values of these rows."""
