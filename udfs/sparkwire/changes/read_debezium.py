@@ -1,4 +1,4 @@
-"""Debezium: envelopes, flattened rows and CloudEvents, with tombstones. See `sparkwire.debezium` for the messages.
+"""Read the rows of a table from Debezium's messages: envelopes, flattened rows and CloudEvents, with tombstones.
 
 Connectors fill unknown values of an old row with zeros. So only the key of ``before`` is used, unless the user specifies
 otherwise.
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD, OK, WRONG_FORMAT
 from sparkwire.changes import foreign
-from sparkwire.changes.columns import DELETE
 from sparkwire.changes.fold import event_texts
 from sparkwire.changes.record_keys import RecordKeys
 from sparkwire.changes.records import OTHER, OWN, MessageRecords, ReadPlan
@@ -28,48 +27,40 @@ from sparkwire.changes.systems import is_elsewhere
 from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.names import Table
+from sparkwire.debezium import layout
 from sparkwire.debezium.cells import without_cells
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
-    DDL,
     ELSEWHERE,
-    HEARTBEAT,
-    INCREMENTAL,
-    MESSAGE,
-    MONGODB,
+    ENVELOPE_FIELDS,
     NEW_VALUES,
-    OLD_AND_NEW_VALUES,
     OPERATION_NAMES,
     OPERATIONS,
+    ROLES,
     TIMES,
-    TRANSACTION,
     TRANSACTION_FIELDS,
     WITH_CELLS,
     WITHOUT_ROWS,
     is_added,
 )
-from sparkwire.debezium.layout import DELETE as DELETE_CODE
-from sparkwire.debezium.layout import INSERT as INSERT_CODE
-from sparkwire.debezium.layout import READ as READ_CODE
-from sparkwire.debezium.layout import TRUNCATE as TRUNCATE_CODE
-from sparkwire.debezium.layout import UPDATE as UPDATE_CODE
 from sparkwire.debezium.message_fields import FIELDS
 from sparkwire.debezium.placeholders import placeholder_of, unavailable
 from sparkwire.debezium.positions import position_of_source
 from sparkwire.debezium.scanned_messages import Messages
 from sparkwire.debezium.table_columns import MessageSide, has_name, names_of, of_table
 from sparkwire.json import values
-from sparkwire.json.grammar import ESCAPED, INTEGER, NULL, OBJECT, STRING
+from sparkwire.json.grammar import INTEGER, NULL, OBJECT
 from sparkwire.json.images import Images
 from sparkwire.json.typed_images import Added
 from sparkwire.json.types import Type
+from sparkwire.json.values import Values
 from sparkwire.kernels import Bools, Ints
 
 _SERVER: Final = "serverName"
 """the member of a heartbeat's key"""
 _OLD_KEY, _NEW_KEY = "__debezium.oldkey", "__debezium.newkey"
-_OF_ENVELOPE: Final = {"op", "ts_ms", "ts_us", "ts_ns", "before", "after", "source"}
-"""the members of an envelope"""
+_OF_ENVELOPE: Final = {*ENVELOPE_FIELDS} - {"transaction"}
+"""members that show an envelope"""
 _OPS: Final = pa.array([operation.op for operation in OPERATIONS], pa.string())
 _OF_TIDB: Final = ELSEWHERE[0].partition(".")[0]
 _DISSOLVED: Final = "^(before|after|source)[._]"
@@ -88,72 +79,73 @@ def read_debezium(
         messages = messages._replace(scan=messages.scan.with_rows(like_notices))
     scan, record_keys = messages.scan, None if keys is None else RecordKeys(keys, types, plan.keys)
     is_null = ~bools_of(messages.column.is_valid())
-    dead = is_null | scan.tombstones
-    has_key = np.ones(len(dead), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
+    is_tombstone = is_null | scan.tombstones
     wrong = wrong_messages(messages, types)
-    own, unknown = _owned(messages, keys, records, plan, dead)
-    own |= ~is_null & ~scan.documents.intact | scan.has_odd_names
-    notices = np.isin(scan.operations, (MESSAGE, DDL, HEARTBEAT, TRANSACTION)) & ~wrong
-    heartbeats = heartbeats_with_more(messages, keys, types) & ~wrong
-    notices |= heartbeats
-    odd = (scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)) & ~wrong
-    odd |= _notices_with_columns(scan, types) & ~wrong
-    odd |= _flat_operations(scan, types) & ~wrong
-    odd |= (_flat_envelopes(scan, types) | _flat_objects(messages, records, plan) & (own | unknown)) & ~wrong
-    left_out = (notices & ~odd) | (dead & ~has_key) | (dead & _in_topics_with_deletes(records, plan))
-    rows = np.flatnonzero((own | unknown | wrong | odd) & ~left_out)
-    taken, is_dead = primitive(rows), dead[rows]
-    operations = from_codes(np.where(is_dead, -1, scan.operations[rows]).astype(np.int8), OPERATION_NAMES)
-    no_key = keys is None
-    ops = pc.if_else(primitive(is_dead, type=pa.bool_()), None if no_key else DELETE, operations)
-    ops = pc.if_else(primitive((wrong | odd)[rows], type=pa.bool_()), None, ops)
-    before, after, of_cells = *(image.at(rows) for image in scan.image_objects), scan.of_cassandra[rows]
-    if of_cells.any():
-        is_delete = of_cells & (scan.operations[rows] == DELETE_CODE)
-        after = without_cells(after, of_cells & (after.kinds == OBJECT), is_delete)
-        before, after = before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
-    unmodified = _envelopes_with(scan, "source.value_capture_type", OLD_AND_NEW_VALUES)[rows]
-    unmodified &= scan.operations[rows] == UPDATE_CODE
-    lacking = unknown | odd | (dead & no_key) | _is_elsewhere(scan, types)
-    errors = _errors(messages, wrong, dead, lacking, _contradicts(scan)).take(taken)
+    is_row, may_be_row = _rows_of_table(messages, keys, records, plan, is_tombstone)
+    is_row |= ~is_null & ~scan.documents.intact | scan.has_odd_names
+    notices = (np.isin(scan.operations, WITHOUT_ROWS) | heartbeats_with_more(messages, keys, types)) & ~wrong
+    doubtful = scan.has_odd_members | _has_key_of_table(notices & ~scan.about_transactions, record_keys, types)
+    doubtful |= _notices_with_columns(scan, types) | _flat_operations(scan, types) | _flat_envelopes(scan, types)
+    doubtful |= _flat_objects(messages, records, plan) & (is_row | may_be_row)
+    doubtful &= ~wrong
+    has_key = np.ones(len(is_null), np.bool_) if records.keys is None else bools_of(records.keys.is_valid())
+    left_out = notices & ~doubtful | is_tombstone & (~has_key | _in_topics_with_deletes(records, plan))
+    rows = np.flatnonzero((is_row | may_be_row | wrong | doubtful) & ~left_out)
+    taken, without_key = primitive(rows), is_tombstone & (keys is None)
+    operations = np.where(is_tombstone, np.int8(layout.DELETE), scan.operations)
+    operations[wrong | doubtful | without_key] = -1
+    before, after = _images(scan, rows)
+    unmodified = _envelopes_with(scan, "source.value_capture_type", layout.OLD_AND_NEW_VALUES)[rows]
+    unmodified &= scan.operations[rows] == layout.UPDATE
+    lacking = may_be_row | doubtful | without_key | _is_elsewhere(scan, types)
     old_keys, new_keys = (_header_keys(records.headers, rows, name, types, plan) for name in (_OLD_KEY, _NEW_KEY))
     positions, snapshots = position_of_source(scan, rows), _texts(scan, rows, "source.snapshot")
+    has_no_position = (is_tombstone | scan.flattened)[rows]
     return TableRows(
         rows,
-        ops,
+        from_codes(operations[rows], OPERATION_NAMES),
         before,
         after,
-        errors,
+        _errors(messages, wrong, is_tombstone, lacking, _contradicts(scan)).take(taken),
         _EVENT_TIME(scan).take(taken),
-        _texts(scan, rows, "source.table", "source.collection", "source.table_name"),
-        pc.replace_substring_regex(_texts(scan, rows, "transaction.id"), _WITH_LSN, r"\1"),
+        _texts(scan, rows, *ROLES["table"]),
+        pc.replace_substring_regex(_texts(scan, rows, *ROLES["transaction"]), _WITH_LSN, r"\1"),
         pa.nulls(len(rows), pa.list_(pa.string())) if record_keys is None or plan.keys else record_keys.names(rows),
         messages.declared.of(rows),
         positions=positions,
-        is_later=pc.equal(snapshots, INCREMENTAL).fill_null(False),
-        missing=of_cells if plan.absent_nulls else np.ones(len(rows), np.bool_),
+        is_later=pc.equal(snapshots, layout.INCREMENTAL).fill_null(False),
+        missing=scan.of_cassandra[rows] if plan.absent_nulls else np.ones(len(rows), np.bool_),
         unmodified=unmodified if unmodified.any() else None,
         unavailable=partial(unavailable, placeholder_of(plan.placeholder)),
         added=Added(scan.flattened[rows], is_added, ADDED_NAMES),
         record_keys=None if record_keys is None else record_keys.images(rows),
         old_keys=old_keys,
-        events=_events(old_keys, new_keys, positions, is_dead | scan.flattened[rows], record_keys, rows),
+        events=_events(old_keys, new_keys, positions, has_no_position, record_keys, rows),
         snapshots=snapshots,
     )
 
 
+def _images(scan: Messages, rows: Ints) -> tuple[Values, Values]:
+    """The old and the new rows. Cassandra's connector writes the old row to ``after``."""
+    before, after = (image.at(rows) for image in scan.image_objects)
+    with_cells = scan.of_cassandra[rows]
+    if not with_cells.any():
+        return before, after
+    is_delete = with_cells & (scan.operations[rows] == layout.DELETE)
+    after = without_cells(after, with_cells & (after.kinds == OBJECT), is_delete)
+    return before._replace(data=after.data).unless(is_delete, after), after.only(~is_delete)
+
+
 def _texts(scan: Messages, rows: Ints, *fields: str) -> pa.Array:
     """STRING: the first of these fields that a message has."""
-    texts = scan.value(fields[0])
-    for field in fields[1:]:
-        texts = texts.unless(texts.kinds <= NULL, scan.value(field))
-    return values.texts(texts.at(rows))
+    return values.texts(scan.first(*fields).at(rows))
 
 
-def _errors(messages: MessageSide, wrong: Bools, dead: Bools, lacking: Bools, contradicts: Bools) -> pa.Array:
-    codes = np.where(wrong, WRONG_FORMAT, np.where(dead, OK, messages.scan.row_errors))
+def _errors(messages: MessageSide, wrong: Bools, is_tombstone: Bools, lacking: Bools, contradicts: Bools) -> pa.Array:
+    """The first error of each message."""
+    codes = np.where(wrong, WRONG_FORMAT, np.where(is_tombstone, OK, messages.scan.row_errors))
     codes = np.where((codes == OK) & lacking, MISSING_FIELD, codes)
-    codes = np.where((codes == OK) & contradicts & ~dead, BAD_FIELD, codes)
+    codes = np.where((codes == OK) & contradicts & ~is_tombstone, BAD_FIELD, codes)
     if messages.errors is None:
         return foreign.explained(codes, messages.column, "debezium")
     return pc.coalesce(messages.errors, from_codes(codes.astype(np.int8), ERRORS))
@@ -163,11 +155,11 @@ def _contradicts(scan: Messages) -> Bools:
     """Messages whose operation contradicts their images, or the mark of a deleted row."""
     operations = scan.operations
     before, after = (scan.slot(image).kinds > NULL for image in ("before", "after"))
-    is_truncate = operations == TRUNCATE_CODE
+    is_truncate = operations == layout.TRUNCATE
     found: Bools = scan.enveloped & (
         (is_truncate & (before | after))
-        | ((operations == INSERT_CODE) | (operations == READ_CODE)) & before & after
-        | (operations == DELETE_CODE) & after & ~scan.of_cassandra
+        | np.isin(operations, (layout.INSERT, layout.READ)) & before & after
+        | (operations == layout.DELETE) & after & ~scan.of_cassandra
     )
     if not scan.flattened.any():
         return found
@@ -177,8 +169,8 @@ def _contradicts(scan: Messages) -> Bools:
     rows = np.flatnonzero(is_truncate & scan.flattened & scan.documents.intact)
     if len(rows):
         images = Images(scan.roots_at(rows))
-        of_table = [not is_added(name) for name in images.names.to_pylist()]
-        found[rows[images.rows[of_table]]] = True
+        are_columns = [not is_added(name) for name in images.names.to_pylist()]
+        found[rows[images.rows[are_columns]]] = True
     return found
 
 
@@ -188,9 +180,9 @@ def _contradicts(scan: Messages) -> Bools:
 def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     """Messages of another system, and those of connectors whose messages are no rows, or do not show what they changed."""
     scan = messages.scan
-    wrong = _envelopes_with(scan, "source.connector", MONGODB) | _has_cells(scan)
-    wrong |= _envelopes_with(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == UPDATE_CODE)
-    coded = scan.cloud & np.isin(scan.slot("data").kinds, (STRING, ESCAPED))
+    wrong = _envelopes_with(scan, "source.connector", layout.MONGODB) | _has_cells(scan)
+    wrong |= _envelopes_with(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == layout.UPDATE)
+    coded = scan.cloud & scan.slot("data").are_texts
     likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
         wrong[likely] |= foreign.is_foreign(messages.column.take(primitive(likely)), "debezium", columns)
@@ -228,7 +220,7 @@ def _rows_like_notices(messages: MessageSide, keys: MessageSide | None, types: M
     if "ts_ms" in types and scan.heartbeats.any():
         of_server = np.zeros(len(found), np.bool_)
         if keys is not None:
-            of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), '"serverName"').fill_null(False))
+            of_server = bools_of(pc.match_substring(keys.column.cast(pa.string()), f'"{_SERVER}"').fill_null(False))
         found |= scan.heartbeats & ~of_server
     return found
 
@@ -292,11 +284,7 @@ def _in_topics_with_deletes(records: MessageRecords, plan: ReadPlan) -> Bools:
 
     A tombstone has no position, so it could not be a change.
     """
-    topics = sorted({*plan.enveloped} - {*plan.flattened}) if plan.by_source else []
-    rows = len(records.values)
-    if not topics or records.topics is None:
-        return np.full(rows, bool(topics))
-    return bools_of(pc.is_in(records.topics.cast(pa.string()).fill_null(""), pa.array(topics, pa.string())))
+    return _in_topics(records, {*plan.enveloped} - {*plan.flattened} if plan.by_source else ())
 
 
 def _flat_objects(messages: MessageSide, records: MessageRecords, plan: ReadPlan) -> Bools:
@@ -305,11 +293,14 @@ def _flat_objects(messages: MessageSide, records: MessageRecords, plan: ReadPlan
     if not plan.enveloped:
         return np.zeros(scan.source.rows, np.bool_)
     flat = scan.flattened & ~scan.has_added_members & scan.documents.intact
-    flat &= ~bools_of(messages.declared.names.is_valid())
-    if records.topics is None:
-        return flat
-    topics = pc.is_in(records.topics.cast(pa.string()).fill_null(""), pa.array(plan.enveloped, pa.string()))
-    return flat & bools_of(topics)
+    return flat & ~bools_of(messages.declared.names.is_valid()) & _in_topics(records, plan.enveloped)
+
+
+def _in_topics(records: MessageRecords, topics: Collection[str]) -> Bools:
+    """Records of these topics. Without a column of topics, all records are of the same ones."""
+    if not topics or records.topics is None:
+        return np.full(len(records.values), bool(topics))
+    return bools_of(pc.is_in(records.topics.cast(pa.string()).fill_null(""), pa.array(list(topics), pa.string())))
 
 
 def _has_key_of_table(notices: Bools, record_keys: RecordKeys | None, types: Mapping[str, Type]) -> Bools:
@@ -321,22 +312,23 @@ def _has_key_of_table(notices: Bools, record_keys: RecordKeys | None, types: Map
     return found
 
 
-def _owned(
-    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, dead: Bools
+def _rows_of_table(
+    messages: MessageSide, keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, is_tombstone: Bools
 ) -> tuple[Bools, Bools]:
     """Messages of the table, and messages that may be of it: no name identifies their table."""
     scan, table, declared = messages.scan, plan.table, messages.declared
-    is_row = ~np.isin(scan.operations, WITHOUT_ROWS)
-    own, is_named = of_table(scan, declared, table) & is_row, bools_of(names_of(scan, declared).table.is_valid())
-    nameless = own & ~is_named & scan.documents.intact
-    asked, unknown = np.flatnonzero(dead | nameless), np.zeros(len(dead), np.bool_)
-    if len(asked):
-        verdict = _verdicts(keys, records, plan, asked, dead)
-        own[asked], unknown[asked] = verdict == OWN, (verdict != OWN) & (verdict != OTHER)
-    return own, unknown
+    is_row = of_table(scan, declared, table) & ~np.isin(scan.operations, WITHOUT_ROWS)
+    nameless = is_row & ~bools_of(names_of(scan, declared).table.is_valid()) & scan.documents.intact
+    rows, may_be_row = np.flatnonzero(is_tombstone | nameless), np.zeros(len(is_row), np.bool_)
+    if len(rows):
+        verdicts = _verdicts(keys, records, plan, rows, is_tombstone)
+        is_row[rows], may_be_row[rows] = verdicts == OWN, (verdicts != OWN) & (verdicts != OTHER)
+    return is_row, may_be_row
 
 
-def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, dead: Bools) -> np.ndarray:
+def _verdicts(
+    keys: MessageSide | None, records: MessageRecords, plan: ReadPlan, rows: Ints, is_tombstone: Bools
+) -> np.ndarray:
     """Whether messages that do not name their table are of it: OWN, OTHER, or another text if unknown.
 
     It depends on the message and on its whole topic. A stream without topics does not show one: then its rows are of the table,
@@ -347,14 +339,13 @@ def _verdicts(keys: MessageSide | None, records: MessageRecords, plan: ReadPlan,
         names = keys.declared.names.take(primitive(rows))
         verdicts = _judged(verdicts, names, plan.table)
     if records.topics is None:
-        of_all = np.where(dead[rows], "", OWN) if plan.topics is None else plan.topics.get("", "")
+        of_all = np.where(is_tombstone[rows], "", OWN) if plan.topics is None else plan.topics.get("", "")
         return np.where(verdicts == "", of_all, verdicts)
     topics = records.topics.take(primitive(rows)).cast(pa.string()).fill_null("")
-    known = plan.topics or {}
-    encoded = topics.dictionary_encode()
-    of_topic = np.array([known.get(topic, "") for topic in encoded.dictionary.to_pylist()], "<U7")
-    given = of_topic[np.asarray(encoded.indices)]
-    verdicts = np.where((given == OWN) | (given == OTHER), given, verdicts)
+    encoded, of_topics = topics.dictionary_encode(), plan.topics or {}
+    by_topic = np.array([of_topics.get(topic, "") for topic in encoded.dictionary.to_pylist()], "<U7")
+    of_rows = by_topic[np.asarray(encoded.indices)]
+    verdicts = np.where((of_rows == OWN) | (of_rows == OTHER), of_rows, verdicts)
     if plan.topics is None:
         verdicts = _judged(verdicts, pc.binary_join_element_wise(topics, "Key", "."), plan.table)
     return verdicts
@@ -400,11 +391,11 @@ def _events(
     """
     if record_keys is None or (old_keys is None and new_keys is None):
         return None
-    own = record_keys.texts(rows)
+    keys = record_keys.texts(rows)
     nothing = pa.nulls(len(rows), pa.string())
-    old, new = (nothing if keys is None else record_keys.texts_of(keys) for keys in (old_keys, new_keys))
+    old, new = (nothing if each is None else record_keys.texts_of(each) for each in (old_keys, new_keys))
     place = pc.if_else(primitive(has_no_position, type=pa.bool_()), None, _text(positions))
-    return pc.coalesce(event_texts(place, own, new), event_texts(place, old, own))
+    return pc.coalesce(event_texts(place, keys, new), event_texts(place, old, keys))
 
 
 def _text(positions: pa.Array) -> pa.Array:
