@@ -653,3 +653,15 @@ def test_the_last_row_of_a_transaction_of_maxwell() -> None:
     assert (first["_order_"]["row"], second["_error_"]) == (2**63 - 1, "MISSING_FIELD")
     [row] = rows([record(m.maxwell(position="binlog.000001:4711:9"))], "maxwell", order="source")
     assert row["_order_"]["log"] != "binlog.000001:"
+
+
+@pytest.mark.parametrize(
+    ("changed", "advice"),
+    [
+        ({"data": "AAAAAAcC"}, "CloudEvents with Avro data are not supported: set data.serializer.type=json"),
+        ({"data": "AAAAAAcC", "iodebeziumop": None}, "CloudEvents of another source than Debezium are not supported"),
+    ],
+)
+def test_cloud_events_that_are_not_read(changed: dict[str, Any], advice: str) -> None:
+    [row] = rows([record(m.cloud_event(envelope("c", None, m.ROW)) | changed, KEY)])
+    assert row["_error_"] == f"WRONG_FORMAT: {advice}"

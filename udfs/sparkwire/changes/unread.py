@@ -92,13 +92,13 @@ UNREAD_CONNECTORS: Final = (
 """messages of Debezium, which also have the marks of its envelope"""
 UNREAD_SYSTEMS: Final = (
     UnreadMessages(
-        "CloudEvents of another source than Debezium are not supported",
-        marks=({"specversion": TEXT, "type": TEXT},),
-    ),
-    UnreadMessages(
         "CloudEvents with Avro data are not supported",
         "set data.serializer.type=json",
         ({"specversion": TEXT, "iodebeziumop": TEXT, "data": TEXT},),
+    ),
+    UnreadMessages(
+        "CloudEvents of another source than Debezium are not supported",
+        marks=({"specversion": TEXT, "type": TEXT},),
     ),
     UnreadMessages(
         "TiCDC's simple protocol is not supported",
