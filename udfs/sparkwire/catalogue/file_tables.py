@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sparkwire.base.printable import printable
 from sparkwire.catalogue import FUNCTIONS
-from sparkwire.changes.listing import message_rows, system_of
+from sparkwire.changes.explain import message_rows, system_of
 from sparkwire.core.sources.format import Files
 from sparkwire.core.sources.storage import File, OpenFile, listed
 from sparkwire.databus.files import databus_table

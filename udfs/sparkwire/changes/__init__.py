@@ -18,7 +18,7 @@ Read the modules in this order:
     table_rows                       typed rows, keys, orders and errors: the part that all systems share
     foreign, unread                  which system a message is of; those that no format reads
     survey, formats                  what a batch says of itself; the decoder of a format
-    explain, listing                 messages for a person
+    explain                          messages for a person
     fold                             what all changes of a key say together: its row, and values that move between keys
     delta_log                        the log of a merged table at a path, by delta-rs
 """
