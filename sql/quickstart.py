@@ -21,7 +21,7 @@ from typing import Any
 
 from demo import session
 
-from sparkwire.kernels.cache import announcement, kept
+from sparkwire.kernels.cache import announcement, cached_kernels
 
 README = Path(__file__).parents[1] / "README.md"
 PERIOD = 5.0
@@ -59,7 +59,7 @@ def step(title: str, start: float) -> Iterator[None]:
 
 
 def _kernels() -> str:
-    state = kept()
+    state = cached_kernels()
     return f"{state.files if state else 0} kernels in the cache"
 
 
