@@ -405,8 +405,11 @@ def test_wrong_arguments(spark: SparkSession, messages: DataFrame) -> None:
     with pytest.raises(ValueError, match=there):
         sparkwire.changes(messages, format="datahub", table="x.y")
     none = messages.where("false")
-    with pytest.raises(ValueError, match=r"the messages have no table x\.y, or any other: pass columns"):
+    no_columns = r"no message declares the columns of the table x\.y: pass columns"
+    with pytest.raises(ValueError, match=no_columns):
         rows(none, table="x.y")
+    with pytest.raises(ValueError, match=no_columns):
+        sparkwire.changes(none, format="datahub", table="x.y")
     with pytest.raises(ValueError, match=r"rows takes the types LONG, DOUBLE.*; column id has 'BIGINT'"):
         rows(messages, table="t", columns={"id": "BIGINT"})
     with pytest.raises(ValueError, match=r"table is 'table', 'database\.table' or"):
