@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pkgutil
 import pydoc
 import re
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 
 import sparkwire
 from sparkwire import FUNCTIONS
-from sparkwire.base.lazy import STUB
+from sparkwire.base import lazy
 from sparkwire.catalogue import FORMATS
 
 PACKAGES = [
@@ -49,7 +50,9 @@ def test_a_package_imports_no_module_that_its_stub_names(name: str) -> None:
     module = import_module(name)
     path = Path(module.__file__ or "")
     imports = [
-        node for node in ast.parse(path.with_name(STUB).read_text("utf-8")).body if isinstance(node, ast.ImportFrom)
+        node
+        for node in ast.parse(path.with_name(lazy.STUB).read_text("utf-8")).body
+        if isinstance(node, ast.ImportFrom)
     ]
     names = [(alias.name, alias.asname) for node in imports for alias in node.names]
     written_here = {"samples"} & set(module.__all__)
@@ -58,6 +61,12 @@ def test_a_package_imports_no_module_that_its_stub_names(name: str) -> None:
     )
     eager = {node.module for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)}
     assert eager == {"sparkwire.base.lazy"} | ({"__future__", "pathlib"} if name == "sparkwire" else set())
+
+
+def test_a_loader_that_reads_no_stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pkgutil, "get_data", lambda *_: None)
+    with pytest.raises(ImportError, match=r"sparkwire\.kafka needs its file __init__\.pyi"):
+        lazy.lazy_names("sparkwire.kafka")
 
 
 def test_no_module_imports_through_a_stub() -> None:

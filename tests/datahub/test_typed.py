@@ -292,6 +292,14 @@ def test_a_time_out_of_range_is_kept() -> None:
     assert (row["_excute_time_"], row["_error_"]) == (10**15, "BAD_FIELD")
 
 
+def test_a_declared_timestamp_is_read_as_a_date() -> None:
+    """As in changes, although the format does not define this type."""
+    schema = {"primaryKey": ["at"], "dataColumn": [{"name": "at", "type": "TIMESTAMP"}]}
+    [row] = typed_rows([changed(schema=schema, after=image_of(at=1605339932000))], "t", {"at": "TIMESTAMP"}).to_pylist()
+    assert row["at"] == datetime.datetime(2020, 11, 14, 7, 45, 32, tzinfo=datetime.UTC)
+    assert (row["_unexpected_"], row["_error_"]) == (None, None)
+
+
 def test_names_of_tables() -> None:
     assert table_of("t") == Table("t")
     assert table_of("d.t") == Table("t", "d")

@@ -50,7 +50,8 @@ def rows(df: DataFrame, column: str = "value", *, table: str, columns: Mapping[s
         - of a TUPLE topic: ``_sequence_id_``, ``_operation_type_`` (I, U, D), ``_excute_time_`` [ms since epoch],
           ``_source_table_``, ``_before_image_`` and ``_after_image_`` (Y or N: which image the row shows). An update has two
           rows with the same sequence id. An UPDATE message with both images has two rows as well;
-        - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any type other than the six as text;
+        - of the table: LONG as BIGINT, DATE as TIMESTAMP, BYTES as BINARY, any type other than the six as text. A message may
+          declare a TIMESTAMP, which the format does not define: it is read as a DATE;
         - ``_primary_key_`` ARRAY<STRING>: names of the primary key's columns, as the message has them;
         - ``_unexpected_`` MAP<STRING, STRING>: the text of each unexpected value, by column. The column is not in the schema, or
           the message declares another type for it, or the value does not fit its type. The typed column has the same value if
