@@ -65,7 +65,7 @@ def test_a_package_imports_no_module_that_its_stub_names(name: str) -> None:
 
 def test_a_loader_that_reads_no_stub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pkgutil, "get_data", lambda *_: None)
-    with pytest.raises(ImportError, match=r"sparkwire\.kafka needs its file __init__\.pyi"):
+    with pytest.raises(ImportError, match=r"'sparkwire\.kafka' needs its file __init__\.pyi"):
         lazy.lazy_names("sparkwire.kafka")
 
 

@@ -50,6 +50,6 @@ def _modules(package: str) -> dict[str, str]:
     """The module from which a stub imports each name."""
     stub = pkgutil.get_data(package, STUB)
     if stub is None:
-        raise ImportError(f"{package} needs its file {STUB}, which its loader cannot read: install the wheel")
+        raise ImportError(f"{package!r} needs its file {STUB}, which its loader cannot read: install the wheel")
     imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom) and node.module]
     return {alias.asname: str(node.module) for node in imports for alias in node.names if alias.asname}
