@@ -1,6 +1,6 @@
 """A shop's topic with several Avro types, and the registry's topic, in a real broker.
 
-    python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/data/kafka/registry again
+    python -m tests.integration.shop DIRECTORY    writes udfs/sparkwire/catalogue/samples/kafka/registry again
 
 Confluent's producer and serializers write the messages. The records of `_schemas` have the form of Confluent's Schema Registry,
 with the schemas that the serializers have registered.

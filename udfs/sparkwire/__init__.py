@@ -36,4 +36,4 @@ def samples() -> Path:
     --------
     >>> spark.read.format("binaryFile").load(f"{sparkwire.samples()}/databus/*.bin")
     """
-    return Path(__file__).parent / "data"
+    return Path(__file__).parent / "catalogue" / "samples"
