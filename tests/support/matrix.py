@@ -24,6 +24,7 @@ from tests.support.child import one_at_a_time
 from tools.pythons import pythons, run
 
 PLACE = ROOT / ".venv" / "matrix"
+UV = ROOT / "build" / "uv" / "bin" / "uv"
 
 
 class Environment(NamedTuple):
@@ -33,7 +34,7 @@ class Environment(NamedTuple):
     python: str
     requirements: tuple[str, ...] = ()
     numba: str = ""
-    """a minor version of Numba, if it differs from pip's choice"""
+    """a minor version of Numba, if it differs from uv's choice"""
 
     @property
     def path(self) -> Path:
@@ -48,7 +49,7 @@ class Environment(NamedTuple):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The requirements for pip."""
+        """The requirements for uv."""
         numba = (f"numba=={self.numba}.*",) if self.numba else ()
         return (".", *ORACLES, f"pyspark[connect]=={self.spark}", *self.requirements, *numba)
 
@@ -69,7 +70,7 @@ ENVIRONMENTS = (
     Environment("4.3.0", "3.11"),
     Environment("4.3.0", "3.12"),
     Environment("4.3.0", "3.13"),
-    # The compile cache uses Numba's internals. The oldest environment has 0.62; the others have pip's choice.
+    # The compile cache uses Numba's internals. The oldest environment has 0.62; the others have uv's choice.
     *(Environment("4.3.0", "3.11", numba=minor) for minor in ("0.63", "0.64", "0.65", "0.66", "0.67")),
 )
 
@@ -87,23 +88,18 @@ def _install(environment: Environment) -> str | None:
         return None
     if environment.python not in pythons():
         return f"there is no Python {environment.python} here"
+    if not UV.exists():
+        return f"there is no {UV}: run make build/uv"
     python = str(environment.path / "bin" / "python")
     for step in (
-        [str(pythons()[environment.python]), "-m", "venv", str(environment.path)],
-        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *environment.packages],
+        [str(pythons()[environment.python]), "-m", "venv", "--without-pip", str(environment.path)],
+        [str(UV), "pip", "install", "--quiet", "--python", python, *environment.packages],
     ):
         done = run(step)
         if done is None or done.returncode:
-            return f"it cannot be installed: {_reason(done.stderr if done else '')}"
+            return f"it cannot be installed: {' '.join(done.stderr.split()) if done else 'no such program'}"
     ready.touch()
     return None
-
-
-def _reason(said: str) -> str:
-    """The most informative line of pip's output."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if "ERROR:" in line]
-    return (errors or lines or ["no reason given"])[-1]
 
 
 def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
