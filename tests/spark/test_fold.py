@@ -34,11 +34,13 @@ def histories() -> tuple[list[Any], dict[Any, Any]]:
     return rows, model
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_all_messages(spark: SparkSession) -> None:
     rows, model = histories()
     assert not unknown_values(sparkwire.current(frame(spark, rows)).collect(), model)
 
 
+@pytest.mark.usefixtures("interpreted")
 @pytest.mark.filterwarnings("ignore:all .* keys of .* are late")
 def test_batches_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
     """In two batches, the second of which repeats the first. A value may be unknown and named, never wrong."""
@@ -50,6 +52,7 @@ def test_batches_in_any_order(spark: SparkSession, tmp_path: Path) -> None:
     assert len(unknown) < len(model)
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_a_value_from_before_a_truncate_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
     """The INSERT after it cannot be read, and no later message of Canal has the column."""
     row = {"id": "1", "name": "amber", "amount": "9.50"}
@@ -69,6 +72,7 @@ def test_a_value_from_before_a_truncate_is_unknown(spark: SparkSession, tmp_path
         assert (found["id"], found["name"], str(found["amount"]), found["_unavailable_"]) == (1, None, "1.00", ["name"])
 
 
+@pytest.mark.usefixtures("interpreted")
 def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: Path) -> None:
     """Row 2 was deleted while nobody read. It is gone with the first message of the next epoch, and stays by default."""
     batches = [

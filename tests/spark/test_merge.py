@@ -32,6 +32,8 @@ from tests.support.change_history import (
 )
 from tests.support.merge_batches import SIMPLE, cut, frame, simple
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 LATE = "ignore:all .* keys of .* are late"
 
 

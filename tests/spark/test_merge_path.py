@@ -24,6 +24,8 @@ from sparkwire.spark.changes.merge import MergeResult
 from sparkwire.spark.frames import checkpointed
 from tests.support.merge_batches import simple
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 UTC = dt.UTC
 
 

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 import sparkwire
 from tests.support import merge_scenarios as scenarios
 
+pytestmark = pytest.mark.usefixtures("interpreted")
+
 EACH = [(group, name) for group, own in scenarios.GROUPS.items() for name in own]
 
 
