@@ -125,8 +125,8 @@ class Facts:
     def scenarios(self) -> dict[str, Any]:
         """The live and the deleted rows of each scenario."""
         found = {}
-        truncates = {} if self.kind == "iceberg" else scenarios.TRUNCATES  # each has a table of its own
-        own = {f"s{k}": [(f"truncate: {name}", one)] for k, (name, one) in enumerate(truncates.items())}
+        truncates = () if self.kind == "iceberg" else TRUNCATES  # each has a table of its own
+        own = {f"s{k}": [(f"truncate: {name}", scenarios.TRUNCATES[name])] for k, name in enumerate(truncates)}
         for group, members in {**{name: list(all_.items()) for name, all_ in scenarios.GROUPS.items()}, **own}.items():
             for rows in scenarios.batches(dict(members)):
                 changes = frame(self.spark, rows, scenarios.SCHEMA)
@@ -501,6 +501,12 @@ class Facts:
         return exists
 
 
+TRUNCATES = (
+    "rows before, at and after it",
+    "late, between a value and the row that lacks it",
+    "the row of the batch is late",
+)
+"""scenarios of each clause for a TRUNCATE. `make spark` has the others, with the same conditions"""
 ONLY_CONNECT = ("looked_up",)
 ON_CONNECT = ("streams_and_batches", "results", "orders_that_cannot_be_compared", *ONLY_CONNECT)
 """facts that depend on the interface"""

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from tests.support.client_streams import event
 
 STREAMS, WINDOWS = 4, 250  # of each stream, at a time
-TIMES = 3  # at least
-QUERIES, WORKERS = 10, 10  # how many of each are killed
+TIMES = 2  # at least
+QUERIES, WORKERS = 6, 6  # how many of each are killed
 _PATIENCE = 600  # [s] for one line of the journal
 
 Truth = dict[tuple[int, int], list[tuple[int, bytes]]]

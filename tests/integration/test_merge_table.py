@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.merge_table import ON_CONNECT, facts_of, lacking, plain, shuffled
+from tests.integration.merge_table import ON_CONNECT, TRUNCATES, facts_of, lacking, plain, shuffled
 from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
@@ -29,7 +29,7 @@ NO_VIEWS = (
 )
 EACH = {
     **{name: one for own in scenarios.GROUPS.values() for name, one in own.items()},
-    **{f"truncate: {name}": one for name, one in scenarios.TRUNCATES.items()},
+    **{f"truncate: {name}": scenarios.TRUNCATES[name] for name in TRUNCATES},
 }
 LATE = [
     ["INSERT", 10, [[1, 10]]],
