@@ -48,7 +48,7 @@ def test_the_table() -> None:
     """Ids and names are unique. Every readable codec has a plan, except the one without compression."""
     assert len({codec.id for codec in CODECS}) == len({codec.name for codec in CODECS}) == len(CODECS)
     assert [codec.name for magic in (0, 1, 2) for codec in readable(magic) if codec.plan is None] == ["none"] * 3
-    assert NAMES[:5] == ("none", "gzip", "snappy", "lz4", "zstd") == writable()
+    assert NAMES[:5] == ("none", "gzip", "snappy", "lz4", "zstd") == writable()[:5]
     assert writable(0) == writable(1) == NAMES[:4]
 
 

@@ -1371,7 +1371,7 @@ def to_kafka_records(records: Column | str, base_offset: Column | str | int, com
     base_offset : BIGINT
         The base offset of the segment, which is its file name; for `to_kafka_records`, the first record's offset.
     compression : STRING
-        The codec: none, gzip, snappy or lz4; with magic 2 also zstd.
+        The codec: none, gzip, snappy or lz4; with magic 2 none, gzip, snappy, lz4 or zstd.
     magic : INT
         Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.
     leader_epoch : INT, NULL by default

@@ -91,7 +91,7 @@ def decimals_of_bytes(raw: pa.Array, type: Type) -> pa.Array:
 
 
 def text_of_bytes(value: bytes | None, scale: int | None) -> str | None:
-    """The text of an unscaled number in big-endian bytes; None if it is missing, or if the text is too long."""
+    """The text of an unscaled number in big-endian two's complement; None if it is missing, or if the text is too long."""
     if not value or scale is None or abs(scale) > _MAX_DIGITS or len(value) > _MAX_DIGITS:
         return None
     return plain_text(int.from_bytes(value, "big", signed=True), scale)

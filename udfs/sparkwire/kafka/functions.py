@@ -249,7 +249,7 @@ ARGUMENTS: Final = {
     "max_value_bytes": "Maximum size of all compressed batches of one value, as records [bytes]; the same for all rows.",
     "timestamp_ms": "The timestamp [ms since epoch].",
     "magic": "Version of the format to write: 0 or 1 for a message, 0, 1 or 2 for records.",
-    "compression": "The codec: none, gzip, snappy or lz4; with magic 2 also zstd.",
+    "compression": f"The codec: {codecs.listed(codecs.writable(1))}; with magic 2 {codecs.listed(codecs.writable())}.",
     "leader_epoch": "Epoch of the leader that appended the batch, in magic 2; -1 by default.",
     "timestamp_type": "CreateTime, the default, or LogAppendTime.",
 }

@@ -67,7 +67,7 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     opening = Opening.of(table, keep=keep, departed=departed is not None)
     # Most batches have few changes of each key, so sorting them before the exchange, too, takes more time than it saves.
     steps = exchanged(steps, keys) if opening.is_open else steps.repartition(*keys)
-    # A tombstone has no time: the DELETE before it has deleted the row.
+    # A tombstone deletes, and has no time: the deleted row shows the time of the DELETE before it.
     sequence = f"struct({', '.join(table.order.sequence)})"
     dated = f"max_by(struct(live, `time`), {sequence}) FILTER (WHERE live OR `time` IS NOT NULL) AS dated"
     also = [dated, *(f"{value} AS {name}" for name, value in _COUNTS.items())]

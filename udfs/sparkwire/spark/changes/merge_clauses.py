@@ -189,6 +189,10 @@ class Clauses:
         return " OR ".join(f"coalesce({epoch} < {epoch_of(order, self.order)}, FALSE)" for order in orders)
 
     def _is_newer(self, lives: str) -> str:
+        """Whether a row of the source is later than the stored one.
+
+        Of two with one order, a row that lives is later than its deletion, and the later snapshot than the earlier one.
+        """
         stored, new = self.of_table.at, self.of_source.at
         later = self.places.later_snapshot(new, "s.time", f"t.{TIME}")
         return f"{stored} IS NULL OR {new} > {stored} OR {new} = {stored} AND ({lives} AND t.{DELETED} OR {later})"

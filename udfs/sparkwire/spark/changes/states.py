@@ -150,7 +150,7 @@ def fold(steps: DataFrame, table: ChangedTable, *, keep: bool = False) -> DataFr
         *table.key_names(),
         f"{order.as_struct()} AS at",
         "topic",
-        # A tombstone has no time: the DELETE before it has deleted the row.
+        # A tombstone deletes, and has no time: the deleted row shows the time of the DELETE before it.
         f"CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT {dated}.live THEN {dated}.`time` END AS `time`",
         *("counts", "live", "has_values", "bounds", "arrival"),
         # Of a message that comes twice, the first copy counts.
