@@ -67,8 +67,8 @@ EVERYDAY: Final = {
     "targets of merge, which start no Spark": "tests/spark/test_merge_targets.py",
     "scenarios of merge": "tests/spark/test_merge_statements.py::test_rows_after_merges",
     "a TRUNCATE of a batch": "tests/spark/test_merge_statements.py::test_rows_after_a_truncate[rows before, at and after it]",
-    "a TRUNCATE of an epoch": "tests/spark/test_merge_statements.py::test_rows_after_a_truncate[a partition of an epoch that it has "
-    "superseded]",
+    "a TRUNCATE of an epoch": "tests/spark/test_merge_statements.py::test_rows_after_a_truncate[a partition of an epoch that "
+    "it has superseded]",
     "facts of a batch": "tests/spark/test_merge_batch.py",
     "the result of merge": "tests/spark/test_merge.py::test_the_result_counts_what_happened",
     "random histories in current": "tests/spark/test_current.py::test_current_equals_the_model[0]",

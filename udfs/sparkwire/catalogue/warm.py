@@ -37,7 +37,7 @@ from sparkwire.kafka.codecs import writable
 from sparkwire.kafka.files import kafka_log
 from sparkwire.kafka.write import write_log
 
-_DATA: Final = Path(__file__).parents[1] / "data"
+_SAMPLES: Final = Path(__file__).parent / "samples"
 _CANAL: Final = {
     "int": "1", "bigint unsigned": "18446744073709551615", "double": "0.5", "decimal(10,2)": "1.50", "varchar(9)": "\u00e9",
     "blob": "\u00ff", "date": "2024-01-31", "time(6)": "-01:02:03.5", "datetime(6)": "2024-01-31 01:02:03.5",
@@ -101,21 +101,21 @@ def _read_files() -> None:
     options += [{"isolationLevel": "read_committed", "startingOffset": "1"}, {"startingTimestamp": "1"}, {"key": "u"}]
     for chosen in options:
         _drain(_log("kafka/orders-0", maxSplitBytes="4k", **chosen))
-    for log in sorted((_DATA / "kafka").glob("*.log")):
+    for log in sorted((_SAMPLES / "kafka").glob("*.log")):
         _drain(_log(f"kafka/{log.name}"))
-    for events in sorted((_DATA / "databus").glob("*.bin")):
+    for events in sorted((_SAMPLES / "databus").glob("*.bin")):
         read = databus_table.query({"path": str(events)})
         for task in databus_table.plan(read):
             _drain(databus_table.read(read, task))
         for _, files in databus_table.streams(read):
             follow_events.last_boundary(files, follow_events.FRONT, files[0].size)
-    for lines in sorted(_DATA.glob("*/messages.jsonl")):
+    for lines in sorted(_SAMPLES.glob("*/messages.jsonl")):
         _drain(rows_of_file(str(lines), {}).batches)
 
 
 def _log(path: str, **options: str) -> Iterator[pa.RecordBatch]:
     """The records of example segments."""
-    query = kafka_log.query({"path": str(_DATA / path), **options})
+    query = kafka_log.query({"path": str(_SAMPLES / path), **options})
     for task in kafka_log.plan(query):
         yield from kafka_log.read(query, task)
 
@@ -154,7 +154,7 @@ def decode_debezium() -> None:
 
 def _decode_changes() -> None:
     """Decode the messages of DataHub and of the systems that are declarations as `sparkwire.changes` does."""
-    blobs = (_DATA / "datahub" / "messages.jsonl").read_bytes().splitlines()
+    blobs = (_SAMPLES / "datahub" / "messages.jsonl").read_bytes().splitlines()
     more = {"d": "DATE", "b": "BYTES", "f": "DOUBLE", "t": "BOOLEAN"}
     examples = [(system.name, "d.t", [system.example.encode()], {"id": "INT"}) for system in SYSTEMS.values()]
     for format, name, messages, columns in (
@@ -196,7 +196,7 @@ def _decode_avro() -> None:
 
 def _dispatch() -> None:
     """Pass the example events to a consumer, including the search for corrupt events."""
-    relay = (_DATA / "databus" / "relay_v1.bin").read_bytes()
+    relay = (_SAMPLES / "databus" / "relay_v1.bin").read_bytes()
     dispatch([relay], Consumer())
     explain(relay[:65] + b"!")
 
