@@ -45,6 +45,8 @@ THOROUGH: Final = (
 )
 """tests that take seconds; make unit has at most 90 s"""
 
+_TRUNCATE: Final = "tests/spark/test_merge_statements.py::test_rows_after_a_truncate"
+
 EVERYDAY: Final = {
     "functions in SQL": "tests/spark/test_functions.py::test_cases",
     "their examples": "tests/spark/test_functions.py::test_example",
@@ -66,9 +68,9 @@ EVERYDAY: Final = {
     "the fold in batches": "tests/spark/test_fold.py::test_batches_in_any_order",
     "targets of merge, which start no Spark": "tests/spark/test_merge_targets.py",
     "scenarios of merge": "tests/spark/test_merge_statements.py::test_rows_after_merges",
-    "a TRUNCATE of a batch": "tests/spark/test_merge_statements.py::test_rows_after_a_truncate[rows before, at and after it]",
-    "a TRUNCATE of an epoch": "tests/spark/test_merge_statements.py::test_rows_after_a_truncate[a partition of an epoch that "
-    "it has superseded]",
+    "rows around a TRUNCATE": f"{_TRUNCATE}[rows before, at and after it]",
+    "values around a TRUNCATE": f"{_TRUNCATE}[late, between a value and the row that lacks it]",
+    "epochs around a TRUNCATE": f"{_TRUNCATE}[a partition of an epoch that it has superseded]",
     "facts of a batch": "tests/spark/test_merge_batch.py",
     "the result of merge": "tests/spark/test_merge.py::test_the_result_counts_what_happened",
     "random histories in current": "tests/spark/test_current.py::test_current_equals_the_model[0]",

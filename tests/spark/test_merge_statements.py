@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +19,26 @@ EACH = [(group, name) for group, own in scenarios.GROUPS.items() for name in own
 
 
 @pytest.fixture(scope="module")
-def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
-    """The rows of each group after all merges, the deleted ones too."""
-    result = {}
-    for group, own in scenarios.GROUPS.items():
-        target = tmp_path_factory.mktemp("merged") / group
-        for rows in scenarios.batches(own):
-            sparkwire.merge(
-                spark.createDataFrame(rows, scenarios.SCHEMA).coalesce(1), target, scenarios.KEYS, deletes="keep"
-            )
-        result[group] = sparkwire.merged(spark, target).collect()
-    return result
+def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Any]]:
+    """The rows of a group after all merges, the deleted ones too."""
+
+    @cache
+    def rows_of(group: str) -> list[Any]:
+        target = tmp_path_factory.mktemp("merged") / "table"
+        for rows in scenarios.batches(scenarios.GROUPS[group]):
+            changes = spark.createDataFrame(rows, scenarios.SCHEMA).coalesce(1)
+            sparkwire.merge(changes, target, scenarios.KEYS, deletes="keep")
+        return sparkwire.merged(spark, target).collect()
+
+    return rows_of
 
 
 @pytest.mark.filterwarnings("ignore:all .* keys of .* are late")
 @pytest.mark.parametrize(("group", "name"), EACH)
-def test_rows_after_merges(merged: dict[str, list[Any]], group: str, name: str) -> None:
-    scenario = scenarios.GROUPS[group][name]
-    live = [row for row in merged[group] if not row["_deleted_"]]
-    deleted = [row for row in merged[group] if row["_deleted_"]]
+def test_rows_after_merges(merged: Callable[[str], list[Any]], group: str, name: str) -> None:
+    scenario, rows = scenarios.GROUPS[group][name], merged(group)
+    live = [row for row in rows if not row["_deleted_"]]
+    deleted = [row for row in rows if row["_deleted_"]]
     assert scenarios.result(live, name) == scenarios.wanted(scenario.rows)
     assert scenarios.result(deleted, name) == scenarios.wanted(scenario.deleted)
 
