@@ -228,6 +228,11 @@ def test_a_truncate_ends_rows_up_to_its_order(spark: SparkSession) -> None:
         ("DELETE", (1, 3, 1), 101, None),
     ]
     assert values(sparkwire.current(simple(spark, *rows), "id"), "v") == {6: "x"}
+    numbered = [("TRUNCATE", 5, None, None), *(("INSERT", at, at, "x") for at in (4, 5, 6))]
+    assert values(sparkwire.current(simple(spark, *numbered, order="INT"), "id"), "v") == {6: "x"}
+    unplaced = (0, None, None, None, None, None)  # a snapshot's row is before all logs
+    logs = [("READ", unplaced, 1, "snapshot"), ("TRUNCATE", (0, "a", None, 9, 0, 0), None, None)]
+    assert values(sparkwire.current(simple(spark, *logs, order=LOGS), "id"), "v") == {}
 
 
 def test_a_change_without_order_or_operation_is_an_error(spark: SparkSession) -> None:
@@ -388,11 +393,12 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
     schema = "_op_ STRING, _order_ INT, _time_ TIMESTAMP, id INT"
     result = sparkwire.current(spark.createDataFrame(known, schema).coalesce(1), "id", as_of=day[2])
     assert sorted(row["id"] for row in result.collect()) == [1, 3]
-    unknown = [("INSERT", 1, day[1], 1), ("DELETE", 2, None, 1)]
-    with pytest.raises(
-        PySparkException, match=r'the key \{"id":1\} has no _time_, and as_of .*: pass an order as until'
-    ):
-        sparkwire.current(spark.createDataFrame(unknown, schema).coalesce(1), "id", as_of=day[2]).collect()
+    for number in (1, 2):  # the day of the INSERT, too
+        unknown = [("INSERT", 1, day[1], 1), ("DELETE", 2, None, 1)]
+        with pytest.raises(
+            PySparkException, match=r'the key \{"id":1\} has no _time_, and as_of .*: pass an order as until'
+        ):
+            sparkwire.current(spark.createDataFrame(unknown, schema).coalesce(1), "id", as_of=day[number]).collect()
 
 
 @pytest.mark.parametrize(
