@@ -23,9 +23,16 @@ def test_transactions_are_ordered_across_partitions(spark: SparkSession) -> None
     first, same, later = ("0", 5, 0, 7), ("0", 5, 1, 3), ("0", 8, 0, 1)
     assert current(spark, ("INSERT", first, "a"), ("UPDATE", later, "b")) == ["b"]
     assert current(spark, ("INSERT", first, "a"), ("UPDATE", same, "b"), ("UPDATE", later, "c")) == ["c"]
-    with pytest.raises(
-        Exception, match=r"are in the partitions [01] and [01] of epoch 0, .*: pass sparkwire.changes a greater epoch"
-    ):
-        current(spark, ("INSERT", first, "a"), ("UPDATE", same, "b"))
+    before, truncate = ("0", 4, 1, 9), ("TRUNCATE", same, "")
+    assert current(spark, ("TRUNCATE", before, ""), ("INSERT", first, "a")) == ["a"]
+    two = ("INSERT", first, "a"), ("UPDATE", same, "b")
+    for changes in (two, (("INSERT", before, "0"), *two), (("INSERT", first, "a"), truncate)):
+        with pytest.raises(
+            Exception,
+            match=r"are in the partitions [01] and [01] of epoch 0, .*: pass sparkwire.changes a greater epoch",
+        ):
+            current(spark, *changes)
+    with pytest.raises(Exception, match=r"a TRUNCATE and the row of the key .*1.* are in the logs 1 and 0 of epoch 0"):
+        current(spark, ("INSERT", first, "a"), ("TRUNCATE", ("1", 9, 0, 9), ""))
     with pytest.raises(Exception, match=r"the changes of the key .*1.* are in the logs [01] and [01] of epoch 0"):
         current(spark, ("INSERT", first, "a"), ("UPDATE", ("1", 9, 0, 9), "b"))

@@ -126,6 +126,10 @@ UNCLEAR: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         r'a TRUNCATE and the row of the key \{"id":1\} ' + IN_TWO.format(1, 0, 0),
         [("INSERT", (0, 0, 5), 1, "a"), ("TRUNCATE", (0, 1, 1), None, None)],
     ),
+    "an earlier TRUNCATE": (
+        r"a TRUNCATE and the row of the key .* " + IN_TWO.format(0, 1, 3),
+        [("TRUNCATE", (3, 0, 4), None, None), ("TRUNCATE", (3, 1, 9), None, None), ("INSERT", (3, 1, 10), 1, "a")],
+    ),
     "a second TRUNCATE": (
         r"a TRUNCATE and the row of the key .* " + IN_TWO.format(1, 0, 3),
         [("INSERT", (3, 0, 5), 1, "a"), ("TRUNCATE", (3, 0, 4), None, None), ("TRUNCATE", (3, 1, 9), None, None)],
@@ -233,6 +237,18 @@ def test_a_truncate_ends_rows_up_to_its_order(spark: SparkSession) -> None:
     unplaced = (0, None, None, None, None, None)  # a snapshot's row is before all logs
     logs = [("READ", unplaced, 1, "snapshot"), ("TRUNCATE", (0, "a", None, 9, 0, 0), None, None)]
     assert values(sparkwire.current(simple(spark, *logs, order=LOGS), "id"), "v") == {}
+    # An epoch that replaces the one before, too. Its own snapshot stays.
+    after = ("INSERT", (0, "a", None, 10, 0, 0), 2, "after")
+    again = ("READ", (1, None, None, None, None, None), 3, "snapshot")
+    changes = simple(spark, *logs, after, again, order=LOGS)
+    assert values(sparkwire.current(changes, "id"), "v") == {2: "after", 3: "snapshot"}
+    replacing = changes.withMetadata("_order_", {"sparkwire.replaces_epochs": True})
+    assert values(sparkwire.current(replacing, "id"), "v") == {3: "snapshot"}
+
+
+def test_until_a_number_includes_it(spark: SparkSession) -> None:
+    changes = simple(spark, *(("UPDATE", at, 1, f"at {at}") for at in (1, 2, 3)), order="INT")
+    assert values(sparkwire.current(changes, "id", until=2), "v") == {1: "at 2"}
 
 
 def test_a_change_without_order_or_operation_is_an_error(spark: SparkSession) -> None:
@@ -393,6 +409,10 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
     schema = "_op_ STRING, _order_ INT, _time_ TIMESTAMP, id INT"
     result = sparkwire.current(spark.createDataFrame(known, schema).coalesce(1), "id", as_of=day[2])
     assert sorted(row["id"] for row in result.collect()) == [1, 3]
+    lacking = [("INSERT", 1, day[1], 1, None), ("DELETE", 2, day[2], 1, None), ("UPSERT", 3, None, 1, ["v"])]
+    changes = spark.createDataFrame(lacking, f"{schema}, _unavailable_ ARRAY<STRING>").coalesce(1)
+    with pytest.raises(PySparkException, match=r'the key \{"id":1\} has no _time_'):
+        sparkwire.current(changes.withColumn("v", F.lit(1)), "id", as_of=day[2]).collect()
     for number in (1, 2):  # the day of the INSERT, too
         unknown = [("INSERT", 1, day[1], 1), ("DELETE", 2, None, 1)]
         with pytest.raises(

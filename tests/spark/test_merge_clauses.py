@@ -101,6 +101,21 @@ def test_the_later_of_two_snapshots_counts(spark: SparkSession) -> None:
     assert keys.counts() == (2, 2, 1)
 
 
+def test_a_truncate_of_a_later_epoch_supersedes_rows(spark: SparkSession) -> None:
+    """Rows of its own epoch are compared with it."""
+    changes = frame(spark, [], f"_op_ STRING, _order_ {OFFSETS}, id INT")
+    facts = BatchFacts(*[0] * 8, truncated=None, epochs=None, table_name=None, ranges={})
+    last = {"at": {"epoch": "1", "partition": "0", "offset": "5"}, "topic": None}
+    rows = [((epoch, 1, 1), ((stored, 0, 1),)) for epoch in (0, 1, 2) for stored in (0, 1, 2)]
+    orders = frame(spark, rows, f"at {OFFSETS}, truncated STRUCT<at: {OFFSETS}>")
+    for truncated, expected in ((None, [(0, 1), (0, 2), (1, 2)]), (last, [(0, 0), (0, 1), (0, 2), (1, 2)])):
+        clauses = Clauses(
+            ChangedTable.of(changes, "id", "merge"), changes.schema, facts, keep=True, truncated=truncated
+        )
+        found = orders.where(clauses._is_superseded()).collect()
+        assert sorted((row["at"]["epoch"], row["truncated"]["at"]["epoch"]) for row in found) == expected
+
+
 # ---------------------------------------------------------------- what is stored
 
 SCHEMA = (
@@ -126,7 +141,7 @@ def change(
 
 
 FIRST = [
-    *(change("INSERT", id, id, 10 * id, f"w{id}") for id in range(1, 6)),
+    *(change("INSERT", id, id, 10 * id, f"w{id}") for id in (1, 2, 3, 4, 5, 7)),
 ]
 SECOND = [
     change("UPDATE", 11, 1, 11, lacks=True, day=2),
@@ -137,8 +152,9 @@ SECOND = [
     change("DELETE", 16, 4, day=0),
     change("UPDATE", 17, 6, 60, old=5, lacks=True),
     change("INSERT", 18, 5, 51, "again"),
+    change("UPDATE", 19, 8, 80, old=7, lacks=True),
 ]
-THIRD = [change("DELETE", 19, 2, day=0)]
+THIRD = [change("DELETE", 20, 2, day=0)]
 
 
 def stored(target: Path) -> dict[int, tuple[Any, ...]]:
@@ -160,11 +176,13 @@ def test_what_is_stored(spark: SparkSession, tmp_path: Path, deletes: Literal["r
         sparkwire.merge(frame(spark, batch, SCHEMA), target, "id", deletes=deletes)
     rows, kept = stored(target), deletes == "keep"
     assert rows[1][:6] == (11, 11, "w1", 2, False, None)
-    assert rows[2] == (19, 20 if kept else None, "w2" if kept else None, 3, True, None, None)
+    assert rows[2] == (20, 20 if kept else None, "w2" if kept else None, 3, True, None, None)
     assert rows[3] == (13, 30 if kept else None, "w3" if kept else None, None, True, None, None)
     assert rows[4] == (16, 41 if kept else None, "new" if kept else None, 3, True, None, None)
     assert rows[5] == (18, 51, "again", 1, False, None, None)
     assert rows[6][:6] == (17, 60, "w5", 1, False, None)
+    assert rows[7] == (19, 70 if kept else None, "w7" if kept else None, 1, True, None, None)
+    assert rows[8][:6] == (19, 80, "w7", 1, False, None)
     again = sparkwire.merge(frame(spark, SECOND, SCHEMA), target, "id", deletes=deletes)
-    assert (again.rows, again.changed, again.late) == (8, 0, 6)
+    assert (again.rows, again.changed, again.late) == (9, 0, 8)
     assert stored(target) == rows

@@ -336,8 +336,9 @@ TRUNCATES: Final = {
         [(1, 10, "a")],
     ),
     "a later one": Scenario(
-        [[truncate(2), insert(3, 1, 10, "a")], [truncate(6)], [insert(5, 2, 20, "b")]],
-        deleted=[(1, 10, "a")],
+        [[truncate(2), insert(3, 1, 10, "a")], [truncate(6), insert(7, 3, 30, "c")], [insert(5, 2, 20, "b")]],
+        [(3, 30, "c")],
+        [(1, 10, "a")],
     ),
     "a change of the key to a row that it has removed": Scenario(
         [
