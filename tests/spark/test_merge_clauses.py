@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("interpreted")
 
 OFFSETS = "STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
 LOGS = "STRUCT<epoch: INT, log: STRING, lsn: STRING, position: BIGINT, sub_position: BIGINT, row: BIGINT>"
+FACTS = BatchFacts(0, 0, 0, 0, 0, 0, 0, 0, truncated=None, epochs=None, table_name=None, ranges={})
 DAYS = [None, *(datetime(2024, 1, day, tzinfo=UTC) for day in range(1, 10))]
 
 
@@ -60,8 +61,7 @@ class Lateness:
         table = ChangedTable.of(changes, "id", "merge")
         [name] = table.key_names()
         new = frame(self.spark, self.new, f"{name} INT, at {self.order}, time TIMESTAMP, live BOOLEAN, topic STRING")
-        facts = BatchFacts(*[0] * 8, truncated=None, epochs=None, table_name=None, ranges={})
-        clauses = Clauses(table, stored.schema, facts, keep=True, reads_truncate=True)
+        clauses = Clauses(table, stored.schema, FACTS, keep=True, reads_truncate=True)
         with named_view(new) as view, named_view(stored) as target:
             late, repeated, recent = self.spark.sql(clauses.lateness(view, target)).collect()[0]
         return late, repeated, recent
@@ -104,13 +104,12 @@ def test_the_later_of_two_snapshots_counts(spark: SparkSession) -> None:
 def test_a_truncate_of_a_later_epoch_supersedes_rows(spark: SparkSession) -> None:
     """Rows of its own epoch are compared with it."""
     changes = frame(spark, [], f"_op_ STRING, _order_ {OFFSETS}, id INT")
-    facts = BatchFacts(*[0] * 8, truncated=None, epochs=None, table_name=None, ranges={})
     last = {"at": {"epoch": "1", "partition": "0", "offset": "5"}, "topic": None}
     rows = [((epoch, 1, 1), ((stored, 0, 1),)) for epoch in (0, 1, 2) for stored in (0, 1, 2)]
     orders = frame(spark, rows, f"at {OFFSETS}, truncated STRUCT<at: {OFFSETS}>")
     for truncated, expected in ((None, [(0, 1), (0, 2), (1, 2)]), (last, [(0, 0), (0, 1), (0, 2), (1, 2)])):
         clauses = Clauses(
-            ChangedTable.of(changes, "id", "merge"), changes.schema, facts, keep=True, truncated=truncated
+            ChangedTable.of(changes, "id", "merge"), changes.schema, FACTS, keep=True, truncated=truncated
         )
         found = orders.where(clauses._is_superseded()).collect()
         assert sorted((row["at"]["epoch"], row["truncated"]["at"]["epoch"]) for row in found) == expected

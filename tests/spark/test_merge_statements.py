@@ -28,7 +28,8 @@ def merged(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cal
         for rows in scenarios.batches(scenarios.GROUPS[group]):
             changes = spark.createDataFrame(rows, scenarios.SCHEMA).coalesce(1)
             sparkwire.merge(changes, target, scenarios.KEYS, deletes="keep")
-        return sparkwire.merged(spark, target).collect()
+        found: list[Any] = sparkwire.merged(spark, target).collect()
+        return found
 
     return rows_of
 

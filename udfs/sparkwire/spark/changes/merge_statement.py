@@ -35,10 +35,10 @@ _before: Final[dict[tuple[int, str], tuple[int, str | None]]] = {}
 
 
 class Clause(NamedTuple):
-    """What happens to a row if a condition holds: new values of its columns, or with None its removal."""
+    """New values of a row's columns if a condition holds."""
 
     condition: str
-    assigned: Mapping[str, str] | None
+    assigned: Mapping[str, str]
 
 
 class Statement(NamedTuple):
@@ -54,8 +54,8 @@ class Statement(NamedTuple):
     def as_merge(self, target: str) -> str:
         lines = [f"MERGE INTO {target} t USING ({self.source.replace('{target}', target)}) s ON {self.condition}"]
         lines += [f"WHEN MATCHED AND {clause.condition} THEN {_then(clause)}" for clause in self.matched]
-        columns = ", ".join(map(quoted, self.not_matched.assigned or {}))
-        values = ", ".join((self.not_matched.assigned or {}).values())
+        columns = ", ".join(map(quoted, self.not_matched.assigned))
+        values = ", ".join(self.not_matched.assigned.values())
         lines.append(f"WHEN NOT MATCHED AND {self.not_matched.condition} THEN INSERT ({columns}) VALUES ({values})")
         by_source = self.not_matched_by_source
         lines += [f"WHEN NOT MATCHED BY SOURCE AND {clause.condition} THEN {_then(clause)}" for clause in by_source]
@@ -78,17 +78,13 @@ class Statement(NamedTuple):
             f"ON {self.condition}"
         )
         values = [f"{_value(name, clauses)} AS {quoted(name)}" for name in columns]
-        removed = [str(k) for k, clause in enumerate(clauses) if clause.assigned is None]
-        stays = f" AND NOT coalesce(chosen IN ({', '.join(removed)}), FALSE)" if removed else ""
         return (
             f"SELECT {', '.join(values)}, chosen IS NOT NULL AS {CHANGED} FROM ({rows}) "
-            f"WHERE (t._present_ IS NOT NULL OR chosen IS NOT NULL){stays}"
+            "WHERE t._present_ IS NOT NULL OR chosen IS NOT NULL"
         )
 
 
 def _then(clause: Clause) -> str:
-    if clause.assigned is None:
-        return "DELETE"
     return f"UPDATE SET {', '.join(f't.{quoted(name)} = {value}' for name, value in clause.assigned.items())}"
 
 
@@ -101,9 +97,7 @@ def _first(clauses: Sequence[Clause], start: int) -> str:
 
 def _value(name: str, clauses: Sequence[Clause]) -> str:
     cases = [
-        f"WHEN chosen = {k} THEN {clause.assigned[name]}"
-        for k, clause in enumerate(clauses)
-        if clause.assigned is not None and name in clause.assigned
+        f"WHEN chosen = {k} THEN {clause.assigned[name]}" for k, clause in enumerate(clauses) if name in clause.assigned
     ]
     return f"CASE {' '.join(cases)} ELSE t.{quoted(name)} END" if cases else f"t.{quoted(name)}"
 
