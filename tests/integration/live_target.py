@@ -8,6 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,12 +17,12 @@ from typing import Any
 from tests.integration.broker import SHORT_LIVED
 from tests.integration.packages import DELTA, ICEBERG, python
 
-_PATIENCE = 300  # [s] for it to end
+_PATIENCE = 300  # [s] for it to stop the query
 _TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")  # classes: a seventh less to start
 
 
 class Target:
-    """A table of one kind. ``columns`` and ``epoch`` are those of the next process."""
+    """A table of one kind. ``columns`` are those of the next process."""
 
     def __init__(self, kind: str, place: Path, topic: str, columns: Mapping[str, str]) -> None:
         self.kind, self.place, self.columns, self.epoch = kind, place, columns, 0
@@ -36,15 +37,24 @@ class Target:
         (place / "topic").write_text(topic)
 
     def start(self) -> None:
-        (self.place / "columns").write_text(json.dumps(self.columns))
-        (self.place / "epoch").write_text(str(self.epoch))
-        for name in ("runs", "end", "rows"):
-            (self.place / name).unlink(missing_ok=True)
-        self.before = self._batches("commits"), self._files()
+        """Start the process, with the query of the current epoch."""
+        self._set_up()
         with (self.place / "said").open("ab") as said:
             self.process = subprocess.Popen(
                 self.command, env=self.environment, stdout=said, stderr=said, start_new_session=True
             )
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Let the process, which has written its rows, continue with another epoch."""
+        self.epoch = epoch
+        self._set_up()
+
+    def _set_up(self) -> None:
+        self.before = self._batches("commits"), self._files()
+        (self.place / "columns").write_text(json.dumps(self.columns))
+        (self.place / "epoch").write_text(str(self.epoch))
+        for name in ("runs", "end", "rows"):  # the process waits for the last one
+            (self.place / name).unlink(missing_ok=True)
 
     def kill(self) -> None:
         """Kill driver and JVM together."""
@@ -70,12 +80,16 @@ class Target:
         return (self.place / "runs").exists()
 
     def end(self) -> None:
-        """Let it merge the available data, and end."""
+        """Let it merge the available data, and stop the query."""
         (self.place / "end").touch()
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table at the end."""
-        assert self.process.wait(timeout=_PATIENCE) == 0, self._said()
+        """The rows of the table, after the query has stopped."""
+        patience = time.monotonic() + _PATIENCE
+        while not (self.place / "rows").exists():
+            assert self.process.poll() is None, self._said()
+            assert time.monotonic() < patience, self._said()
+            time.sleep(0.05)
         result: list[dict[str, Any]] = pickle.loads((self.place / "rows").read_bytes())
         return result
 
