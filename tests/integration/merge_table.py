@@ -31,7 +31,7 @@ import sparkwire
 from sparkwire.spark.changes import merge, merge_names, merge_stored, merge_table
 from sparkwire.spark.changes.merge import MergeResult
 from tests.support import merge_scenarios as scenarios
-from tests.support.change_history import SCHEMA, ChangeHistory, as_table, delivered, reported
+from tests.support.change_history import SCHEMA, ChangeHistory, as_table, reported
 from tests.support.merge_batches import ORDER, SIMPLE, cut, frame, simple
 
 DELTA = {
@@ -78,11 +78,6 @@ def session(kind: str, directory: str, interface: str = "classic", **more: str) 
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
-
-
-def shuffled() -> ChangeHistory:
-    """Messages contain every value, so batches may have any order."""
-    return ChangeHistory(Random(21), truncates=True, lacks=False).run(300)
 
 
 def lacking() -> ChangeHistory:
@@ -137,17 +132,6 @@ class Facts:
                 found[name] = [scenarios.result(part, name) for part in parts]
         return found
 
-    def shuffled(self) -> Any:
-        for batch in cut(delivered(shuffled()), 3):
-            sparkwire.merge(frame(self.spark, batch), "shop.shuffled")
-        return plain(as_table(self.spark.table("shop.shuffled").collect()))
-
-    def lacking(self) -> Any:
-        first, second, third = cut(reported(lacking()), 3)
-        for batch in (first, second, first, third):
-            sparkwire.merge(frame(self.spark, batch), "shop.kept", deletes="keep")
-        return plain(as_table(self.spark.table("shop.kept").where("NOT _deleted_").collect()))
-
     def streamed_twice(self) -> Any:
         """Missing values over two batches, then the whole stream again from its beginning."""
         for batch in cut(reported(lacking()), 2):
@@ -190,11 +174,11 @@ class Facts:
             "struct(0 AS epoch, n AS scn, 'f' AS file, CAST(NULL AS BIGINT) AS position)",
         ):
             target = f"shop.late_{order.partition('(')[0]}"
-            for op, n in (("INSERT", 10), ("DELETE", 20), ("UPDATE", 15), ("TRUNCATE", 12), ("INSERT", 25)):
-                row = self.spark.createDataFrame([(op, n, n)], "_op_ STRING, n INT, v INT")
-                row = row.withColumns({"_order_": F.expr(order), "id": F.lit(1)}).drop("n")
-                sparkwire.merge(row, target, "id")
-                found.append([op, n, pairs(sparkwire.merged(self.spark, target))])
+            for batch in ([("INSERT", 10)], [("DELETE", 20)], [("UPDATE", 15), ("TRUNCATE", 12)], [("INSERT", 25)]):
+                rows = self.spark.createDataFrame([(op, n, n) for op, n in batch], "_op_ STRING, n INT, v INT")
+                rows = rows.withColumns({"_order_": F.expr(order), "id": F.lit(1)}).drop("n")
+                sparkwire.merge(rows, target, "id")
+                found.append(pairs(sparkwire.merged(self.spark, target)))
         self.spark.conf.unset("spark.sql.session.timeZone")
         return found
 
@@ -501,19 +485,15 @@ class Facts:
         return exists
 
 
-TRUNCATES = (
-    "rows before, at and after it",
-    "late, between a value and the row that lacks it",
-    "the row of the batch is late",
-)
-"""scenarios of each clause for a TRUNCATE. `make spark` has the others, with the same conditions"""
+TRUNCATES = ("rows before, at and after it", "late, between a value and the row that lacks it")
+"""scenarios of the clauses for a TRUNCATE. `make spark` has the others, with the same conditions"""
 ONLY_CONNECT = ("looked_up",)
 ON_CONNECT = ("streams_and_batches", "results", "orders_that_cannot_be_compared", *ONLY_CONNECT)
 """facts that depend on the interface"""
 NOT_ON = {
     "delta": ("a_catalog_without_views",),
     "iceberg": (
-        "shuffled",
+        "streamed_twice",
         "numbers_and_times_as_orders",
         "late_as_a_whole",
         "orders_that_cannot_be_compared",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.merge_table import ON_CONNECT, TRUNCATES, facts_of, lacking, plain, shuffled
+from tests.integration.merge_table import ON_CONNECT, TRUNCATES, facts_of, lacking, plain
 from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
@@ -31,17 +31,10 @@ EACH = {
     **{name: one for own in scenarios.GROUPS.values() for name, one in own.items()},
     **{f"truncate: {name}": scenarios.TRUNCATES[name] for name in TRUNCATES},
 }
-LATE = [
-    ["INSERT", 10, [[1, 10]]],
-    ["DELETE", 20, []],
-    ["UPDATE", 15, []],
-    ["TRUNCATE", 12, []],
-    ["INSERT", 25, [[1, 25]]],
-]
+LATE = [[[1, 10]], [], [], [[1, 25]]]
+"""the rows after an INSERT, a DELETE, changes before it, and an INSERT after it"""
 
 RIGHT: dict[str, Any] = {
-    "shuffled": plain(shuffled().table),
-    "lacking": plain(lacking().table),
     "streamed_twice": plain(lacking().table),
     "streams_and_batches": [[0, 1]],
     "numbers_and_times_as_orders": LATE * 2,
