@@ -115,7 +115,7 @@ build/uv:
 	$@/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through, and
-# what it skips: the database is the system's own.
+# what it skips: the database is the system's own. CONNECTORS=all: also those of Delta and Iceberg between the oldest and the newest.
 integration: $(READY) java build/uv
 	$(PYTEST) --no-loadscope-reorder -o faulthandler_timeout=1800 -rPs --durations=10 tests/integration
 
@@ -123,7 +123,7 @@ integration: $(READY) java build/uv
 golden: $(READY) java
 	$(BIN)/python -m tests.data.generators
 
-# MATRIX=ends: the oldest Spark and this one; MATRIX="4.1 4.2": those.
+# MATRIX=3.5.0: the oldest Spark; MATRIX="4.1 4.2": those.
 matrix: $(READY) java build/uv
 	$(BIN)/python -m tests.support.matrix $(MATRIX)
 
