@@ -20,7 +20,7 @@ from sparkwire.kafka.files import kafka_log
 from tests.integration.segments_writer import ROWS
 
 SEGMENTS = 100
-KILLED_DRIVERS, KILLED_WORKERS, KILLED_AT_ONCE = 5, 8, 4
+KILLED_DRIVERS, KILLED_WORKERS, KILLED_AT_ONCE = 4, 4, 4
 _WITHIN = 120  # [s]
 
 
