@@ -1,7 +1,7 @@
 """`make matrix`: run all examples and the golden cases in SQL on every supported Spark, with each of its interfaces.
 
     make matrix                      all of them
-    make matrix MATRIX=ends          the oldest Spark, and the Spark of this environment with Arrow, as CI does at every push
+    make matrix MATRIX=3.5.0         the oldest Spark, as CI does at every push
     make matrix MATRIX="4.1 4.2"     only these versions
     make matrix MATRIX=numba         every minor version of Numba
 
@@ -102,11 +102,11 @@ def _install(environment: Environment) -> str | None:
     return None
 
 
-def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
+def check(python: str) -> Iterator[dict[str, Any]]:
     """The counts of each interface of that Python's Spark; see `tests.support.matrix_check`."""
     # Use the sources instead of the installed package, because they may be newer.
     sources = os.pathsep.join([str(ROOT / "udfs"), str(ROOT)])
-    command = [python, "-m", "tests.support.matrix_check", *interfaces]
+    command = [python, "-m", "tests.support.matrix_check"]
     done = run(command, PYTHONPATH=sources, PYSPARK_PYTHON=python, PYSPARK_DRIVER_PYTHON=python, TZ="UTC")
     if done is None or done.returncode:
         yield {"failed": (done.stderr if done else "no such Python")[-1500:]}
@@ -118,8 +118,7 @@ def check(python: str, *interfaces: str) -> Iterator[dict[str, Any]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the table row by row. Returns the exit status."""
-    ends = list(arguments) == ["ends"]
-    chosen = [OLDEST] if ends else [e for e in ENVIRONMENTS if e.chosen_by(arguments)]
+    chosen = [environment for environment in ENVIRONMENTS if environment.chosen_by(arguments)]
     print("| Spark | Python | numpy, pandas, pyarrow, numba | interface | examples | golden checks | what differs |")
     print("|---|---|---|---|---|---|---|", flush=True)
     right: list[bool] = []
@@ -131,8 +130,6 @@ def main(arguments: Sequence[str]) -> int:
                 right.append(False)
             continue
         right += [row(environment.title, one) for one in check(str(environment.path / "bin" / "python"))]
-    if ends:
-        right += [row("The Spark of this environment", one) for one in check(sys.executable, "arrow")]
     return int(not (right and all(right)))
 
 

@@ -6,7 +6,6 @@ import datetime
 import importlib.metadata
 import json
 import platform
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any
@@ -127,7 +126,7 @@ def main() -> None:
     """Print the counts."""
     spark = session()
     libraries = ", ".join(importlib.metadata.version(name) for name in ("numpy", "pandas", "pyarrow", "numba"))
-    interfaces: Any = sys.argv[1:] or (("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",))
+    interfaces: Any = ("arrow", "pandas") if hasattr(F, "arrow_udf") else ("pandas",)
     for interface in interfaces:
         sparkwire.register(spark, interface=interface)
         reported = dict(examples(spark, list(FUNCTIONS.values())))
