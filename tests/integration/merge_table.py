@@ -120,14 +120,15 @@ class Facts:
     def scenarios(self) -> dict[str, Any]:
         """The live and the deleted rows of each scenario."""
         found = {}
-        truncates = () if self.kind == "iceberg" else TRUNCATES  # each has a table of its own
-        own = {f"s{k}": [(f"truncate: {name}", scenarios.TRUNCATES[name])] for k, name in enumerate(truncates)}
-        for group, members in {**{name: list(all_.items()) for name, all_ in scenarios.GROUPS.items()}, **own}.items():
-            for rows in scenarios.batches(dict(members)):
+        groups = {name: scenarios.GROUPS[name] for name in GROUPS[self.kind]}
+        if self.kind == "delta":  # each has a table of its own
+            groups |= {f"s{k}": {f"truncate: {name}": scenarios.TRUNCATES[name]} for k, name in enumerate(TRUNCATES)}
+        for group, members in groups.items():
+            for rows in scenarios.batches(members):
                 changes = frame(self.spark, rows, scenarios.SCHEMA)
                 sparkwire.merge(changes, f"shop.{group}", scenarios.KEYS, deletes="keep")
             rows = sparkwire.merged(self.spark, f"shop.{group}").collect()
-            for name, _ in members:
+            for name in members:
                 parts = [[row for row in rows if row["_deleted_"] == deleted] for deleted in (False, True)]
                 found[name] = [scenarios.result(part, name) for part in parts]
         return found
@@ -485,6 +486,8 @@ class Facts:
         return exists
 
 
+GROUPS = {"delta": tuple(scenarios.GROUPS), "iceberg": ("plain",)}
+"""the groups of scenarios for a kind of table; the statement is the same"""
 TRUNCATES = ("rows before, at and after it", "late, between a value and the row that lacks it")
 """scenarios of the clauses for a TRUNCATE. `make spark` has the others, with the same conditions"""
 ONLY_CONNECT = ("looked_up",)

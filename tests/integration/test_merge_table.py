@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.merge_table import ON_CONNECT, TRUNCATES, facts_of, lacking, plain
+from tests.integration.merge_table import GROUPS, ON_CONNECT, TRUNCATES, facts_of, lacking, plain
 from tests.integration.packages import DELTA, ICEBERG, run_python
 from tests.support import merge_scenarios as scenarios
 
@@ -138,7 +138,7 @@ def each(names: Callable[[str], Iterable[str]]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in names(kind)])
 
 
-@each(lambda kind: EACH if kind == "delta" else [name for own in scenarios.GROUPS.values() for name in own])
+@each(lambda kind: EACH if kind == "delta" else [name for group in GROUPS[kind] for name in scenarios.GROUPS[group]])
 def test_rows_of_a_scenario(found: Found, kind: str, name: str) -> None:
     facts = found(kind)["scenarios"]
     assert isinstance(facts, dict), facts
