@@ -14,23 +14,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.integration.broker import SHORT_LIVED
 from tests.integration.packages import DELTA, ICEBERG, python
 
 _PATIENCE = 300  # [s] for it to stop the query
-_TRUSTED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")  # classes: a seventh less to start
 
 
 class Target:
-    """A table of one kind. ``columns`` are those of the next process."""
+    """A table of one kind. ``columns`` are those of the next query."""
 
     def __init__(self, kind: str, place: Path, topic: str, columns: Mapping[str, str]) -> None:
         self.kind, self.place, self.columns, self.epoch = kind, place, columns, 0
         own = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TZ": "UTC"}
-        command, environment = {"delta": lambda: python(DELTA), "iceberg": lambda: python(ICEBERG)}.get(
+        command, self.environment = {"delta": lambda: python(DELTA), "iceberg": lambda: python(ICEBERG)}.get(
             kind, lambda: ([sys.executable], own)
         )()
-        self.environment = environment | {"SPARK_SUBMIT_OPTS": " ".join((*SHORT_LIVED, *_TRUSTED))}
         self.command = [*command, "-m", "tests.integration.live_merge", kind, str(place)]
         self.kills = 0
         place.mkdir()
