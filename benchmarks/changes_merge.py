@@ -45,7 +45,7 @@ KEEPS = f"""
 """
 """so that a late change does not bring a deleted row back"""
 STEPS = (
-    (merge, "stored", "the last rows, computed and kept"),
+    (merge, "checkpointed", "the last rows, computed and kept"),
     (merge_batch.BatchFacts, "of", "their facts"),
     (merge_table.TableTarget, "run", "the MERGE"),
 )
