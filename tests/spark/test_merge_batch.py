@@ -77,6 +77,34 @@ def test_the_last_truncate(spark: SparkSession) -> None:
         facts_of(spark, *in_two, *later, *truncates)
 
 
+def test_a_batch_of_a_truncate_alone(spark: SparkSession) -> None:
+    """It is a change, and no key. Its epoch counts, which may end the rows of earlier ones."""
+    facts = facts_of(spark, change("TRUNCATE", (5, 0, 7), 1), change("TRUNCATE", (5, 0, 8), None))
+    assert (facts.changes, facts.keys, facts.errors, facts.epochs, facts.table_name) == (2, 0, 0, (5, 5), "t")
+    assert facts.truncated == {"at": {"epoch": "5", "partition": "0", "offset": "8"}, "topic": None}
+
+
+def test_a_truncate_beside_an_open_key_that_is_null(spark: SparkSession) -> None:
+    """They have no key, and Spark finds their newest steps in one group."""
+    facts = facts_of(
+        spark,
+        change("INSERT", 1, None),
+        change("TRUNCATE", 2, None),
+        change("UPDATE", 3, None, lacks=["v"]),
+        change("UPDATE", 4, 5, error="BAD_JSON"),
+    )
+    assert (facts.changes, facts.errors, facts.keys, facts.opened, facts.null_keys) == (3, 1, 1, 1, 1)
+    assert facts.truncated == {"at": {"epoch": "0", "partition": "0", "offset": "2"}, "topic": None}
+
+
+def test_two_truncates_without_a_common_order(spark: SparkSession) -> None:
+    two = change("TRUNCATE", (5, 0, 7), None), change("TRUNCATE", (5, 1, 2), None)
+    with pytest.raises(ValueError, match="two TRUNCATEs are in the partitions 0 and 1 of epoch 5"):
+        facts_of(spark, *two)
+    later = facts_of(spark, *two, change("TRUNCATE", (6, 0, 1), None))
+    assert later.truncated == {"at": {"epoch": "6", "partition": "0", "offset": "1"}, "topic": None}
+
+
 def test_the_name_of_the_table(spark: SparkSession) -> None:
     """Of a change without a name, that of the others counts, and that of the target."""
     first, without = change("INSERT", 1, 1), change("UPDATE", 2, 1, table=None)

@@ -2,8 +2,8 @@
 
 Spark exchanges the changes once, by key. Every branch of the query reads that exchange, so Spark decodes them once, unless they
 come from a data source in Python: its scans are never the same. The first branch finds the newest step of each key. The second
-finds the last TRUNCATE, whether the changes are of two tables, and whether none is readable. A third one folds open keys
-(`sparkwire.spark.changes.states`). AQE drops it if no step lacks values.
+finds facts about all steps: the last TRUNCATE, whether the changes are of two tables, and whether none is readable. A third one
+folds open keys (`sparkwire.spark.changes.states`). AQE drops it if the facts say that none is open.
 
 The last stage of the query raises the errors about several changes: PySpark has no class for the failure of two stages.
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from functools import partial
 from typing import Any, Final
 
 import pyspark.sql.functions as F
@@ -23,27 +22,37 @@ from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, S
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import OP, ORDER, READ, TIME, TWO_TABLES, UNAVAILABLE, UNEXPECTED
-from sparkwire.changes.fold import LIVE_RANK
 from sparkwire.changes.orders import SEPARATE, integer, named_parts
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, epoch_of, is_after, key_text
 from sparkwire.spark.changes.states import (
+    TABLE_NAME,
+    TWO_TRUNCATES,
     Opening,
     counts,
     epoch_start,
     exchanged,
     fold,
+    last_truncate,
     newest_steps,
     open_steps,
+    place_of_step,
+    spread,
+    unpruned,
     with_moved_values,
 )
-from sparkwire.spark.changes.steps import FIRST_UNREADABLE, LACKS_VALUES, UNREADABLE, events
+from sparkwire.spark.changes.steps import (
+    FIRST_UNREADABLE,
+    IS_LIVE,
+    IS_OF_KEY,
+    IS_TRUNCATE,
+    LACKS_VALUES,
+    UNREADABLE,
+    events,
+)
 from sparkwire.spark.frames import quoted
 
-_OF_STATES: Final = ("unavailable", "live", "has_values", "bounds", "departure", "arrival")
-"""columns of the steps that only states need"""
-_IS_LIVE: Final = f"coalesce(rank >= {LIVE_RANK}, FALSE)"
-_TRUNCATE: Final = Place("facts.truncated.at", "facts.truncated.topic")
+_TRUNCATE: Final = Place("facts.truncate.place.at", "facts.truncate.place.topic")
 _UNREADABLE: Final = (
     "none of the changes is readable: at least %d have an error, for example %s. sparkwire.explain shows what is in a "
     "message, and _error_ says why each of them is no change"
@@ -106,53 +115,31 @@ def current(
     time = None if as_of is None else moment(as_of, table.schema)
     unreadable = FIRST_UNREADABLE if until is None and time is None else "FALSE"
     steps = events(changes, table, within, unreadable=unreadable)
-    return _rows(steps, table, time).select(*_result_columns(table))
+    if not table.may_lack_values:
+        steps = steps.drop("has_values", "bounds")  # of the fold
+    return _rows(exchanged(steps, table.key_names()), table, time).select(*_result_columns(table))
 
 
 def _rows(steps: DataFrame, table: ChangedTable, time: Column | None) -> DataFrame:
     """The last row of each existing key with all its values: ``at``, ``time``, ``unexpected`` and the table's columns."""
-    steps = exchanged(_flat(steps, table), table.key_names())
     steps = _until_time(steps, table, time) if time is not None else steps.withColumn("undated", F.lit(False))
     facts = _facts(steps, table)
-    newest = newest_steps(steps, table, counted="NOT is_truncate")
-    last = _with_facts(newest.where("rank IS NOT NULL").withColumn("live", F.expr(_IS_LIVE)), facts)
-    names = ["at", "time", *table.places().values(), *(["unexpected"] if table.has_unexpected else [])]
+    last = _with_facts(newest_steps(steps, table), facts)
+    names = ["at", "time", "unexpected", "unavailable", *table.places().values()]
     complete = last.where(_exists(table)).withColumn("at", F.expr(table.order.as_struct()))
     if not table.may_lack_values:
         return complete.select(names)
-    complete = complete.withColumn("unavailable", F.lit(None).cast("ARRAY<STRING>"))
-    steps_of_open = open_steps(steps.where("NOT is_truncate"), table, Opening.of(table))
-    counting = _with_facts(steps_of_open, facts).withColumn(
+    opened = open_steps(steps, table, Opening.of(table), facts.where("facts.may_be_open"))
+    counting = _with_facts(opened, facts).withColumn(
         "counts", F.expr(counts(table, _TRUNCATE, table.topic is not None))
     )
-    states = with_moved_values(fold(_nested(counting, table), table), table)
+    states = with_moved_values(fold(counting, table), table)
     lacking = states.where(
         "event IS NULL AND CASE WHEN NOT live OR size(older) + size(moved) + size(unavailable) = 0 THEN FALSE "
         f"WHEN split IS NOT NULL THEN {raised('split')} ELSE TRUE END"
     )
     lacking = lacking.withColumn("unavailable", F.expr("CASE WHEN size(unavailable) > 0 THEN unavailable END"))
-    names.append("unavailable")
     return complete.select(names).unionByName(lacking.select(names))
-
-
-def _flat(steps: DataFrame, table: ChangedTable) -> DataFrame:
-    """The columns of `events` that the query needs. A TRUNCATE has no key."""
-    return steps.selectExpr(
-        *(f"if(is_truncate, NULL, {name}) AS {name}" for name in table.key_names()),
-        *table.order.names,
-        *("is_truncate", "rank", "`time`", "`table`"),
-        *table.value_places().values(),
-        *(["topic"] if table.topic else []),
-        *(["unexpected"] if table.has_unexpected else []),
-        *(_OF_STATES if table.may_lack_values else ()),
-    )
-
-
-def _nested(flat: DataFrame, table: ChangedTable) -> DataFrame:
-    """The columns of `events` again."""
-    missing = {} if table.topic else {"topic": F.lit(None).cast("string")}
-    missing |= {} if table.has_unexpected else {"unexpected": F.lit(None).cast("map<string, string>")}
-    return flat.withColumns(missing) if missing else flat
 
 
 def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFrame:
@@ -161,52 +148,52 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
     A step without a time, such as a tombstone, is later than the one before it. So it does not count if that one is too late. If
     both delete the key, it does not matter.
     """
-    keys = ", ".join([*table.key_names(), "is_truncate"])
+    keys = ", ".join([*table.key_names(), IS_OF_KEY])
     by_key = f"PARTITION BY {keys} ORDER BY {', '.join(table.order.sequence)}"
-    before = f"last(CASE WHEN `time` IS NOT NULL THEN struct(`time`, {_IS_LIVE} AS live) END, TRUE)"
+    before = f"last(CASE WHEN `time` IS NOT NULL THEN struct(`time`, {IS_LIVE} AS live) END, TRUE)"
     dated = steps.selectExpr(
         "*", f"{before} OVER ({by_key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before"
     )
     counts = (F.col("time") <= time) | (
         F.col("time").isNull() & ~F.coalesce(F.col("before.`time`") > time, F.lit(False))
     )
-    undated = f"`time` IS NULL AND (is_truncate OR {_IS_LIVE} OR coalesce(before.live, FALSE))"
+    undated = f"`time` IS NULL AND ({IS_TRUNCATE} OR {IS_LIVE} OR coalesce(before.live, FALSE))"
     return dated.where(counts).withColumn("undated", F.expr(undated)).drop("before")
 
 
 def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """One row with ``facts``, a STRUCT:
 
-    ``truncated``    the last TRUNCATE
-    ``unclear``      a TRUNCATE that is not comparable with the last one
-    ``undated``      whether a TRUNCATE has no time
-    ``two_tables``   whether the changes are of two tables
-    ``unreadable``   the number of changes if all of them have an error
+    ``truncated``      the last TRUNCATE, with ``split``, the error about TRUNCATEs without a common order
+    ``undated``        whether a TRUNCATE has no time
+    ``two_tables``     whether the changes are of two tables
+    ``unreadable``     the number of changes if all of them have an error
+    ``error``          one of their errors
+    ``may_be_open``    whether a key may be open, of a table that may lack values
 
     Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names.
     """
     order = table.order
-    place = f"struct({order.as_struct()} AS at, {'topic' if table.topic else NO_TOPIC} AS topic)"
-    begun = f"struct({epoch_start(f'max({order.epoch})', order.type)} AS at, {NO_TOPIC} AS topic)"
-    last = f"max(CASE WHEN is_truncate THEN {place} END)"
-    # Of the greatest epoch, the first and the last by what separates orders: one differs from the last TRUNCATE if any does.
-    of_least = f"struct({order.separating()}, {place} AS place)"
-    of_greatest = f"struct({', '.join([order.epoch or '0', *order.separate.values()])}, {place} AS place)"
-    name = f"CASE WHEN `table` IS NOT NULL AND rank <> {UNREADABLE} THEN xxhash64(`table`) END"
-    aggregates = steps.agg(
-        F.expr(f"greatest({last}, {begun})" if table.replaces_epochs else last).alias("truncated"),
-        F.expr(f"min(CASE WHEN is_truncate THEN {of_least} END).place AS least"),
-        F.expr(f"max(CASE WHEN is_truncate THEN {of_greatest} END).place AS greatest"),
-        F.expr(f"coalesce(min({name}) <> max({name}), FALSE) AS two_tables"),
-        F.expr("coalesce(bool_or(is_truncate AND undated), FALSE) AS undated"),
-        F.expr(f"CASE WHEN max(rank) = {UNREADABLE} THEN count(*) END AS unreadable"),
-    )
-    places, truncate = Places(order.type, table.topic is not None), Place("truncated.at", "truncated.topic")
-    least, greatest = (
-        places.are_apart(Place(f"{name}.at", f"{name}.topic"), truncate) for name in ("least", "greatest")
-    )
-    unclear = f"CASE WHEN {least} THEN least WHEN {greatest} THEN greatest END AS unclear"
-    return aggregates.selectExpr(f"struct(truncated, {unclear}, two_tables, undated, unreadable) AS facts")
+    name = f"CASE WHEN {TABLE_NAME} IS NOT NULL THEN xxhash64(`table`) END"
+    aggregates = {
+        "truncate": last_truncate(table),
+        "undated": f"coalesce(bool_or({IS_TRUNCATE} AND undated), FALSE)",
+        "two_tables": f"coalesce(min({name}) <> max({name}), FALSE)",
+        "unreadable": f"CASE WHEN max(rank) = {UNREADABLE} THEN count(*) END",
+        "error": f"max(CASE WHEN rank = {UNREADABLE} THEN `table` END)",
+    }
+    if table.replaces_epochs:
+        aggregates["epoch"] = f"max({order.epoch})"
+    if table.may_lack_values:
+        aggregates["may_be_open"] = f"bool_or({Opening.of(table).may_be_open})"
+    found = unpruned(steps.agg(*(F.expr(value).alias(name) for name, value in aggregates.items())))
+    found = spread(found, "truncate", table, TWO_TRUNCATES)
+    last = f"CASE WHEN {IS_TRUNCATE} THEN struct({place_of_step(table)} AS place, split) END"
+    if table.replaces_epochs:
+        begun = f"struct({epoch_start('epoch', order.type)} AS at, {NO_TOPIC} AS topic)"
+        last = f"greatest({last}, struct({begun} AS place, CAST(NULL AS STRING) AS split))"
+    names = ", ".join(name for name in aggregates if name != "truncate")
+    return found.selectExpr(f"struct({last} AS truncate, {names}) AS facts")
 
 
 def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
@@ -218,36 +205,39 @@ def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
 def _exists(table: ChangedTable) -> str:
     """The condition for a last row that exists and has all its values. The query fails if the changes have no clear result.
 
-    It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail.
+    It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail. It has one error at its
+    end, because the JVM compiles no method of more than 8,000 bytes.
     """
     order, key = table.order, key_text(table.keys, table.key_names())
-    row, places = (
-        Place(order.as_struct(), "topic" if table.topic else NO_TOPIC),
-        Places(order.type, table.topic is not None),
-    )
-    two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
-    undated = f"format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key})"
-    after, apart = is_after(row.at, _TRUNCATE.at, order.type), places.are_apart(row, _TRUNCATE)
-    older = f"coalesce({epoch_of(row.at, order.type)} < {epoch_of(_TRUNCATE.at, order.type)}, FALSE)"
-    newer = f"(facts.truncated IS NULL OR coalesce({epoch_of(row.at, order.type)} > {epoch_of(_TRUNCATE.at, order.type)}, FALSE))"
-    unclear = Place("facts.unclear.at", "facts.unclear.topic")
-    error = partial(places.error, what=f"concat('a TRUNCATE and the row of the key ', {key})")
-    lacks = LACKS_VALUES if table.may_lack_values else "FALSE"
-    unreadable = f"format_string({sql_string(_UNREADABLE)}, facts.unreadable, `table`)"
+    row, places = Place(order.as_struct(), "topic"), Places(order.type, table.topic is not None)
+    epoch, last_epoch = epoch_of(row.at, order.type), epoch_of(_TRUNCATE.at, order.type)
+    apart = places.are_apart(row, _TRUNCATE)
+    is_complete = f"NOT {LACKS_VALUES}" if table.may_lack_values else "TRUE"
+    unclear = "CAST(NULL AS BOOLEAN)"
     cases = [
-        f"WHEN rank = {UNREADABLE} THEN CASE WHEN facts.unreadable IS NULL THEN FALSE ELSE {raised(unreadable)} END",
-        f"WHEN facts.two_tables THEN {raised(two_tables)}",
-        f"WHEN facts.undated THEN raise_error({sql_string(_NO_TIME % 'a TRUNCATE')})",
-        f"WHEN {older} THEN FALSE",
-        f"WHEN {order.differs()} THEN {raised(order.difference(key))}" if order.separate else "",
-        f"WHEN undated THEN {raised(undated)}",
+        f"WHEN rank IS NULL THEN CASE WHEN facts.unreadable IS NULL THEN FALSE ELSE {unclear} END",
+        f"WHEN facts.two_tables OR facts.undated THEN {unclear}",
+        f"WHEN {epoch} < {last_epoch} THEN FALSE",
+        f"WHEN split IS NOT NULL OR undated THEN {unclear}",
         "WHEN NOT live THEN FALSE",
-        f"WHEN {newer} THEN NOT {lacks}",
-        f"WHEN {apart} THEN {error(_TRUNCATE, row)}" if order.separate else "",
-        f"WHEN NOT {after} THEN FALSE",
-        f"WHEN facts.unclear IS NOT NULL THEN {error(unclear, row)}" if order.separate else "",
+        f"WHEN facts.truncate IS NULL OR {epoch} > {last_epoch} THEN {is_complete}",
+        f"WHEN {apart} THEN {unclear}",
+        f"WHEN NOT {is_after(row.at, _TRUNCATE.at, order.type)} THEN FALSE",
+        f"WHEN facts.truncate.split IS NOT NULL THEN {unclear}",
     ]
-    return f"CASE {' '.join(cases)} ELSE NOT {lacks} END"
+    undated = f"format_string({sql_string(_NO_TIME % 'a change of the key %s')}, {key})"
+    two_tables = f"format_string({sql_string(TWO_TABLES)}, coalesce(`table`, 'one without a name'), 'another')"
+    difference = places.difference(_TRUNCATE, row, what=f"concat('a TRUNCATE and the row of the key ', {key})")
+    texts = [
+        f"WHEN rank IS NULL THEN format_string({sql_string(_UNREADABLE)}, facts.unreadable, facts.error)",
+        f"WHEN facts.two_tables THEN {two_tables}",
+        f"WHEN facts.undated THEN {sql_string(_NO_TIME % 'a TRUNCATE')}",
+        "WHEN split IS NOT NULL THEN split",
+        f"WHEN undated THEN {undated}",
+        f"WHEN {apart} THEN {difference}",
+    ]
+    text = f"CASE {' '.join(texts)} ELSE facts.truncate.split END"
+    return f"coalesce(CASE {' '.join(cases)} ELSE {is_complete} END, {raised(text)})"
 
 
 def _result_columns(table: ChangedTable) -> list[Column]:

@@ -182,7 +182,7 @@ class Merge(NamedTuple):
                 place = f"greatest({', '.join(places)})" if len(places) > 1 else places[0] if places else None
                 source = checkpointed(
                     with_stored(
-                        rows if not traits.untold else rows.withColumn("is_open", F.expr("NOT is_truncate")),
+                        rows if not traits.untold else rows.withColumn("is_open", F.lit(True)),
                         stored_rows,
                         table,
                         truncate=_place(place, clauses.order),
@@ -203,12 +203,12 @@ class Merge(NamedTuple):
                 )
                 clauses = replace(clauses, has_read=True, read_truncate=last)
             if truncated is not None:
-                source = _with_truncate(source, facts, truncated, table)
+                source = _with_truncate(source, truncated, clauses.order)
                 more = more._replace(truncates=True)
             target.note(facts.table_name, more._replace(epoch=epoch))
             clauses = replace(clauses, has_entries=more.truncates or more.departures)
             try:
-                result = self._run(target, relation, rows.where("nth = 1 AND NOT is_truncate"), source, clauses)
+                result = self._run(target, relation, rows.where("nth = 1"), source, clauses)
             except Exception as error:  # PySpark has no class for the exceptions of tasks
                 if NOT_READ not in str(error) or folds:
                     raise
@@ -268,15 +268,11 @@ def _truncate(table: ChangedTable, facts: BatchFacts, traits: Traits, exists: bo
     return {"at": {name: str(newest) if name == EPOCH else None for name in names}, "topic": None}, newest
 
 
-def _with_truncate(source: DataFrame, facts: BatchFacts, truncated: Any, table: ChangedTable) -> DataFrame:
-    """The source with the entry of the TRUNCATE that ends an epoch; one that a message reports is there already."""
-    order = table.schema[ORDER].dataType
+def _with_truncate(source: DataFrame, truncated: Any, order: DataType) -> DataFrame:
+    """The source with the entry of the last TRUNCATE."""
     last = literal(truncated, place_type(order))
-    is_truncate = f"memory.entry <=> '{TRUNCATE}'"
-    if facts.truncated == truncated:
-        return source
-    others = source.where(f"NOT {is_truncate}")
-    entry = {"at": f"({last}).at", "live": "FALSE", "known": "FALSE", "is_read": "FALSE"}
+    entry = {name: f"({last}).{name}" for name in ("at", "topic")}
+    entry |= dict.fromkeys(("live", "known", "is_read"), "FALSE")
     entry["memory"] = memory(order, entry=sql_string(TRUNCATE))
     row = source.sparkSession.range(1).selectExpr(
         *(
@@ -284,7 +280,7 @@ def _with_truncate(source: DataFrame, facts: BatchFacts, truncated: Any, table: 
             for f in source.schema
         )
     )
-    return others.unionByName(row)
+    return source.unionByName(row)
 
 
 def _place(place: str | None, order: DataType) -> Place:

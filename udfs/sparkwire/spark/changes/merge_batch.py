@@ -29,35 +29,41 @@ from sparkwire.changes.columns import ORDER, TWO_TABLES
 from sparkwire.changes.fold import OLD_KEY_RANK
 from sparkwire.changes.orders import EPOCH
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.orders import key_text, place_type
-from sparkwire.spark.changes.states import Opening, by_key, exchanged, newest_steps, open_steps
-from sparkwire.spark.changes.steps import UNREADABLE
+from sparkwire.spark.changes.orders import place_type
+from sparkwire.spark.changes.states import (
+    TABLE_NAME,
+    TWO_TRUNCATES,
+    Opening,
+    by_key,
+    exchanged,
+    last_truncate,
+    newest_steps,
+    open_steps,
+    place_of_step,
+    spread,
+)
+from sparkwire.spark.changes.steps import IS_LIVE, IS_OF_KEY, IS_TRUNCATE, UNREADABLE
 from sparkwire.spark.frames import quoted
 
 _RANGES: Final = (ByteType, ShortType, IntegerType, LongType, DateType)
 """types of keys whose range lets a table skip files"""
-_IS_READABLE: Final = f"rank <> {UNREADABLE}"
-_IS_CHANGE: Final = f"rank NOT IN ({UNREADABLE}, {OLD_KEY_RANK})"
-"""whether a step is one for each change: a change of a key is a step of the old one, too"""
-_TABLE: Final = f"CASE WHEN {_IS_READABLE} THEN `table` END"
 _COUNTS: Final = {
-    "changes": f"count_if({_IS_CHANGE})",
+    "changes": f"count_if({IS_OF_KEY} AND rank <> {OLD_KEY_RANK})",  # a change of a key is a step of the old one, too
+    "truncates": f"count_if({IS_TRUNCATE})",
     "errors": f"count_if(rank = {UNREADABLE})",
-    "first_table": f"min({_TABLE})",
-    "last_table": f"max({_TABLE})",
+    "first_table": f"min({TABLE_NAME})",
+    "last_table": f"max({TABLE_NAME})",
 }
 
 
 def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: DataFrame | None = None) -> DataFrame:
-    """The newest step of each key and of the TRUNCATEs, and all steps of open keys.
+    """The newest step of each key, and all steps of open keys.
 
     New columns: ``is_open``; ``nth``, which is 1 in the newest step; and ``split``, the error about steps without a common order.
-    An open key with that error has one more row, in which ``nth`` is 0. Rows with an error are in one more, in which it is NULL.
-    ``changes``, ``errors``, ``first_table`` and ``last_table`` are for `BatchFacts`.
+    An open key with that error has one more row, in which ``nth`` is 0. In one more row it is NULL: that of TRUNCATEs and of rows
+    with an error. The others are for `BatchFacts`: ``truncate``, the last TRUNCATE, numbers of rows, and names of tables.
     """
     keys = table.key_names()
-    # The changes of a TRUNCATE have no key, whatever their columns say.
-    steps = steps.withColumns({name: F.expr(f"if(is_truncate, NULL, {name})") for name in keys})
     if departed is not None:
         departures = departed.select(
             *(F.col(name).alias(f"departed_{name}") for name in keys), F.lit(True).alias("has_left")
@@ -69,34 +75,31 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     steps = exchanged(steps, keys) if opening.is_open else steps.repartition(*keys)
     # A tombstone deletes, and has no time: the deleted row shows the time of the DELETE before it.
     sequence = f"struct({', '.join(table.order.sequence)})"
-    dated = f"max_by(struct(live, `time`), {sequence}) FILTER (WHERE live OR `time` IS NOT NULL) AS dated"
-    also = [dated, *(f"{value} AS {name}" for name, value in _COUNTS.items())]
-    newest = newest_steps(steps, table, "is_truncate", counted=_IS_READABLE, opening=opening, also=also)
-    text = f"if(is_truncate, 'of TRUNCATE', {key_text(table.keys, keys)})"
-    split = f"CASE WHEN {table.order.differs()} THEN {table.order.difference(text)} END"
-    columns = [name for name in steps.columns if name not in ("time", "table", "has_left")]
+    dated = (
+        f"max_by(struct({IS_LIVE} AS live, `time`), {sequence}) FILTER (WHERE {IS_LIVE} OR `time` IS NOT NULL) AS dated"
+    )
+    also = [dated, f"{last_truncate(table)} AS truncate", *(f"{value} AS {name}" for name, value in _COUNTS.items())]
+    newest = newest_steps(steps, table, opening, also)
+    own = ("time", "table", "has_left", "dated", "split", "is_open", "truncate", *_COUNTS)
+    columns = [name for name in newest.columns if name not in own]
     rows = newest.selectExpr(
         *columns,
         "CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT dated.live THEN dated.`time` END AS `time`",
-        f"{split if table.order.separate else 'CAST(NULL AS STRING)'} AS split",
-        "is_open",
-        "CASE WHEN rank IS NOT NULL THEN 1 END AS nth",
-        *_COUNTS,
+        *("split", "is_open", "CASE WHEN rank IS NOT NULL THEN 1 END AS nth", "truncate", *_COUNTS),
     )
     if not opening.is_open:
         return rows
-    opened = open_steps(steps.where(_IS_READABLE), table, opening, "is_truncate").selectExpr(
+    opened = open_steps(steps, table, opening, steps.where(opening.may_be_open)).selectExpr(
         *columns,
         "`time`",
         "CAST(NULL AS STRING) AS split",
         "TRUE AS is_open",
-        f"row_number() OVER ({by_key(table, 'is_truncate')}) AS nth",
-        f"CAST({_IS_CHANGE} AS BIGINT) AS changes",
-        "0L AS errors",
-        "`table` AS first_table",
-        "`table` AS last_table",
+        f"row_number() OVER ({by_key(table)}) AS nth",
+        f"CAST(NULL AS {rows.schema['truncate'].dataType.simpleString()}) AS truncate",
+        f"CAST(rank <> {OLD_KEY_RANK} AS BIGINT) AS changes",
+        *("0L AS truncates", "0L AS errors", "`table` AS first_table", "`table` AS last_table"),
     )
-    others = rows.where("NOT is_open OR split IS NOT NULL OR errors > 0").withColumns(
+    others = rows.where("NOT is_open OR split IS NOT NULL OR errors + truncates > 0").withColumns(
         {
             "nth": F.expr("CASE WHEN NOT is_open THEN nth WHEN split IS NOT NULL THEN 0 END"),
             "changes": F.expr("if(is_open, 0, changes)"),
@@ -143,9 +146,9 @@ class BatchFacts(NamedTuple):
         less time than STRUCTs and texts, so only other jobs compute those that nearly no batch has.
         """
         null = " OR ".join(f"{name} IS NULL" for name in table.key_names())
-        epoch, is_key = table.order.epoch or "CAST(NULL AS INT)", "nth = 1 AND NOT is_truncate"
+        epoch, is_key = table.order.epoch, "nth = 1"
         facts = {
-            "changes": "coalesce(sum(changes), 0)",
+            "changes": "coalesce(sum(changes + truncates), 0)",
             "errors": "coalesce(sum(errors), 0)",
             "keys": f"count_if({is_key})",
             "opened": f"count_if({is_key} AND is_open)",
@@ -155,10 +158,10 @@ class BatchFacts(NamedTuple):
             "null_keys": f"count_if({is_key} AND ({null}))",
         }
         more = {
-            "texts": "count_if(is_truncate OR split IS NOT NULL)",
+            "texts": "count_if(truncates > 0 OR split IS NOT NULL)",
             **_ends("table", *map(_hash, ("first_table", "last_table"))),
             "noted_table": f"xxhash64({sql_string(noted)})" if noted is not None else "CAST(NULL AS BIGINT)",
-            **_ends("epoch", epoch),
+            **_ends("epoch", *([epoch, f"truncate.step.{epoch}"] if epoch else ["CAST(NULL AS INT)"])),
         }
         ranges = {}
         for key, name in zip(table.keys, table.key_names(), strict=True):
@@ -220,13 +223,17 @@ def _table_name(rows: DataFrame, hashes: Set[int], noted: str | None) -> str | N
 def _truncated(rows: DataFrame, table: ChangedTable) -> Any:
     """The last TRUNCATE, see `place_type`. Raises ValueError if rows have no common order."""
     order, epoch = table.schema[ORDER].dataType, table.order.epoch or "CAST(NULL AS INT)"
-    place = f"max(CASE WHEN is_truncate THEN struct({table.order.as_struct()} AS at, topic) END)"
-    split = f"max(CASE WHEN split IS NOT NULL THEN struct({epoch} AS epoch, split) END)"
-    text = f"to_json(struct({_text(place, place_type(order))} AS place, {split} AS split), map('ignoreNullFields', 'false'))"
-    row: dict[str, Any] = json.loads(rows.agg(F.expr(text)).collect()[0][0])
-    if row["split"] and not _is_superseded(row["split"].get("epoch"), row["place"]):
-        raise ValueError(printable(row["split"]["split"]))
-    return row["place"]
+    truncates = spread(rows.where("truncates > 0").select("truncate"), "truncate", table, TWO_TRUNCATES)
+    place = _text(place_of_step(table), place_type(order))
+    last = truncates.selectExpr(f"to_json(struct({place} AS place, split), map('ignoreNullFields', 'false'))").collect()
+    truncate: dict[str, Any] = json.loads(last[0][0]) if last else {"place": None, "split": None}
+    splits = rows.where("split IS NOT NULL").agg(F.expr(f"max(struct({epoch} AS epoch, split)) AS last"))
+    [(epoch_of_split, split)] = splits.select("last.*").collect()
+    if split and not _is_superseded(epoch_of_split, truncate["place"]):
+        raise ValueError(printable(split))
+    if truncate["split"]:
+        raise ValueError(printable(truncate["split"]))
+    return truncate["place"]
 
 
 def _is_superseded(epoch: int | None, truncated: Any) -> bool:

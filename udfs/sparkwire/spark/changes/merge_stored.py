@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
-from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE, unfolded
+from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, unfolded
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.orders import NO_TOPIC, Place
 from sparkwire.spark.changes.states import counts, fold, lists_of, states_schema, with_moved_values
@@ -63,20 +63,19 @@ def memory(order: DataType, **parts: str) -> str:
 
 
 def plain_source(batch: DataFrame, table: ChangedTable, has_deletes: bool = True) -> DataFrame:
-    """The source of a statement from the newest steps of keys that are not open, and of TRUNCATEs.
+    """The source of a statement from the newest steps of keys that are not open.
 
     The values that a DELETE reports are none of the table: they may be fillers, and a deleted row has none.
     """
     order = table.schema[ORDER].dataType
     shown = "CASE WHEN live THEN {0} END AS {0}" if has_deletes else "{0}"
-    truncate = memory(order, entry=sql_string(TRUNCATE))
     return batch.where("nth = 1 AND NOT is_open").selectExpr(
         *table.key_names(),
         f"{table.order.as_struct()} AS at",
         *("topic", "`time`", "live", "live AS known"),
         *(shown.format(place) for place in (*table.value_places().values(), "unexpected")),
         "CAST(NULL AS ARRAY<STRING>) AS unavailable",
-        f"CASE WHEN is_truncate THEN {truncate} END AS memory",
+        f"CAST(NULL AS {memory_type(order).simpleString()}) AS memory",
         "FALSE AS is_read",
         f"CAST(NULL AS {order.simpleString()}) AS read_at",
         f"CAST(NULL AS {memory_type(order).simpleString()}) AS read_memory",
@@ -107,14 +106,9 @@ def with_stored(
     """
     read = checkpointed(_read_states(batch, stored, table, every=every, keep=keep, untold=untold))
     read_keys = _keys(read.select(*table.key_names()).distinct(), "read", table)
-    of_keys = batch.where("NOT is_truncate")
-    is_chosen = F.col("is_open") | F.coalesce("is_read", F.lit(False))
-    chosen = of_keys.join(read_keys, _same("read", table), "left").where(is_chosen)
-    others = (
-        batch.join(read_keys, _same("read", table), "left")
-        .where("is_truncate OR is_read IS NULL")
-        .select(*batch.columns)
-    )
+    marked = batch.join(read_keys, _same("read", table), "left")
+    chosen = marked.where("is_open OR is_read IS NOT NULL")
+    others = marked.where("is_read IS NULL").select(*batch.columns)
     steps = _with_nothing_read(chosen, table).unionByName(_steps_of(read, table))
     has_topic = TOPIC in stored.columns
     counting = steps.withColumn("counts", F.expr(counts(table, truncate, has_topic)))
@@ -127,7 +121,7 @@ def _read_states(
     batch: DataFrame, stored: DataFrame, table: ChangedTable, *, every: bool, keep: bool, untold: Sequence[str]
 ) -> DataFrame:
     """The stored rows of open keys, rows with older values, and all departures, as states."""
-    keys = batch.where("nth = 1 AND NOT is_truncate").select(*table.key_names(), "is_open")
+    keys = batch.where("nth = 1").select(*table.key_names(), "is_open")
     names = [f"batch_{name}" for name in table.key_names()]
     keys = keys.toDF(*names, "is_open").withColumn("is_in_batch", F.lit(True))
     same = reduce(

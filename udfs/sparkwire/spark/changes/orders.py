@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
-from sparkwire.base.sqltype import raised, sql_string
+from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
 from sparkwire.changes.orders import EPOCH, LOG, PARTITION, POSITION, SAME_POSITION, SEPARATE, incomparable_sentence
 from sparkwire.spark.frames import quoted
@@ -41,16 +41,17 @@ def incomparable(a: str, b: str, order: DataType) -> str:
     return f"({a} IS NOT NULL AND {b} IS NOT NULL AND {' AND '.join(conditions)})"
 
 
-def incomparable_error(a: str, b: str, order: DataType, what: str) -> str:
-    """``raise_error`` about two `incomparable` orders. ``what``: SQL of the subject, such as ``'the changes of the key 1'``."""
+def incomparable_text(a: str, b: str, order: DataType, what: str) -> str:
+    """The text of the error about two `incomparable` orders, as SQL. ``what``: SQL of its subject."""
     part = separate_part(order)
     if part is None:
-        return "CAST(NULL AS BOOLEAN)"
-    epoch, text = epoch_of(a, order), sentence(part, f"{a}.{part}", f"{b}.{part}", epoch_of(a, order), what)
+        return "CAST(NULL AS STRING)"
+    epoch = epoch_of(a, order)
+    text = sentence(part, f"{a}.{part}", f"{b}.{part}", epoch, what)
     if tie := tied_parts(order):
         of_tie = sentence(SAME_POSITION, f"{a}.{tie[-1]}", f"{b}.{tie[-1]}", epoch, what)
         text = f"CASE WHEN {a}.{part} <=> {b}.{part} THEN {of_tie} ELSE {text} END"
-    return raised(text)
+    return text
 
 
 def sentence(part: str, one: str, other: str, epoch: str, what: str) -> str:
@@ -183,9 +184,9 @@ class OrderColumns(NamedTuple):
             parts.append(self._tied())
         return f"coalesce({' OR '.join(parts)}, FALSE)" if parts else "FALSE"
 
-    def difference(self, keys: str) -> str:
-        """The error about a key that `differs`. ``keys``: SQL of a text with the key."""
-        what, epoch = f"concat('the changes of the key ', {keys})", self.epoch or "NULL"
+    def difference(self, what: str) -> str:
+        """The error about a key that `differs`. ``what``: SQL of its subject."""
+        epoch = self.epoch or "NULL"
         cases = [
             f"WHEN {self._differs(part)} THEN {sentence(part, f'least.{name}', name, epoch, what)}"
             for part, name in self.separate.items()
@@ -254,13 +255,13 @@ class Places(NamedTuple):
         apart = incomparable(one.at, other.at, self.order)
         return f"({apart} OR {self._topics_differ(one, other)})" if self.has_topic else apart
 
-    def error(self, one: Place, other: Place, what: str) -> str:
-        """The error about two orders that are apart. ``what`` is SQL of its subject."""
-        error = incomparable_error(one.at, other.at, self.order, what)
+    def difference(self, one: Place, other: Place, what: str) -> str:
+        """The text of the error about two orders that are apart, as SQL. ``what`` is SQL of its subject."""
+        text = incomparable_text(one.at, other.at, self.order, what)
         if not self.has_topic:
-            return error
+            return text
         topics = sentence("topic", one.topic, other.topic, epoch_of(one.at, self.order), what)
-        return f"CASE WHEN {self._topics_differ(one, other)} THEN {raised(topics)} ELSE {error} END"
+        return f"CASE WHEN {self._topics_differ(one, other)} THEN {topics} ELSE {text} END"
 
     def later_snapshot(self, at: str, time: str, other: str) -> str:
         """Whether a row of a snapshot without a position is later than another one with its order, by their times."""

@@ -20,23 +20,30 @@ from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
 from sparkwire.changes.fold import folded, resolved
 from sparkwire.spark.changes.changed_table import ChangedTable
-from sparkwire.spark.changes.orders import Place, Places, is_after, key_text, sentence
-from sparkwire.spark.changes.steps import LACKS_VALUES
+from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, is_after, key_text, sentence
+from sparkwire.spark.changes.steps import IS_LIVE, IS_OF_KEY, IS_READABLE, IS_TRUNCATE, LACKS_VALUES, completed
 from sparkwire.spark.frames import quoted
 
+TWO_TRUNCATES: Final = "'two TRUNCATEs'"
+"""the subject of an error about TRUNCATEs without a common order, as SQL"""
+TABLE_NAME: Final = f"CASE WHEN {IS_READABLE} THEN `table` END"
 _STEPS_AT_ONCE: Final = 100_000
 """the number of steps that Python folds at once, at least"""
 
 
 def exchanged(rows: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """The rows of an exchange by key, so that all branches of a query read the same exchange.
+    """The rows of an exchange by key, so that all branches of a query read the same exchange."""
+    return unpruned(rows.repartition(*keys))
 
-    Spark would push a branch's conditions and its selection of columns below the exchange. Then each branch would have its own
+
+def unpruned(rows: DataFrame) -> DataFrame:
+    """The rows with all columns, whatever a branch of a query needs: so Spark computes them once.
+
+    Spark would push a branch's conditions and its selection of columns below an exchange. Then each branch would have its own
     exchange, and decode the changes again. Spark does not push a condition that is not deterministic and uses every column.
     """
-    df = rows.repartition(*keys)
     always = F.monotonically_increasing_id() >= 0
-    return df.where(always | (F.to_json(F.struct(*df.columns)) != ""))
+    return rows.where(always | (F.to_json(F.struct(*rows.columns)) != ""))
 
 
 class Opening(NamedTuple):
@@ -48,6 +55,11 @@ class Opening(NamedTuple):
     """conditions for any step of the key"""
     is_open: str
     """a condition over the names"""
+
+    @property
+    def may_be_open(self) -> str:
+        """A condition for steps. If no step fulfils it, no key is open."""
+        return " OR ".join([*self.newest.values(), *self.any.values()])
 
     @classmethod
     def of(cls, table: ChangedTable, *, keep: bool = False, departed: bool = False) -> Opening:
@@ -61,62 +73,88 @@ class Opening(NamedTuple):
             newest["lacks"], of_any["departs"] = LACKS_VALUES, "departure IS NOT NULL"
             conditions += ["lacks", "departs"]
         if keep:
-            newest["is_gone"], of_any["has_told"] = "NOT live", "has_values"
-            conditions.append("is_gone AND has_told AND NOT is_truncate")
+            newest["is_gone"], of_any["has_told"] = f"NOT {IS_LIVE}", "has_values"
+            conditions.append("is_gone AND has_told")
         if departed:
             of_any["is_remembered"] = "coalesce(has_left, FALSE)"
             conditions.append("is_remembered")
         return cls(newest, of_any, " OR ".join(conditions))
 
 
-def by_key(table: ChangedTable, *more: str) -> str:
+def by_key(table: ChangedTable) -> str:
     """The window over the steps of a key, the newest first."""
-    keys, order = [*table.key_names(), *more], [f"{name} DESC" for name in table.order.sequence]
-    return f"PARTITION BY {', '.join(keys)} ORDER BY {', '.join(order)}"
+    order = ", ".join(f"{name} DESC" for name in table.order.sequence)
+    return f"PARTITION BY {', '.join(table.key_names())} ORDER BY {order}"
+
+
+def newest_of(table: ChangedTable, columns: Sequence[str], counted: str) -> str:
+    """An aggregate over the steps with the condition ``counted``, as SQL: a STRUCT for `spread`."""
+    step, order = f"struct({', '.join(map(quoted, columns))})", f"struct({', '.join(table.order.sequence)})"
+    newest = f"max_by({step}, CASE WHEN {counted} THEN {order} END) AS step"
+    return f"struct({', '.join([newest, *table.order.least(counted)])})"
+
+
+def last_truncate(table: ChangedTable) -> str:
+    """The last TRUNCATE, see `newest_of`."""
+    return newest_of(table, ["rank", *table.order.names, *(["topic"] if table.topic else [])], IS_TRUNCATE)
+
+
+def spread(rows: DataFrame, name: str, table: ChangedTable, what: str) -> DataFrame:
+    """The columns of a newest step in place of `newest_of`, and ``split``: the error about steps without a common order.
+
+    ``what`` is SQL of its subject.
+    """
+    order = table.order
+    rows = rows.select("*", f"{name}.*").drop(name).select("*", "step.*").drop("step")
+    split = (
+        f"CASE WHEN {order.differs()} THEN {order.difference(what)} END" if order.separate else "CAST(NULL AS STRING)"
+    )
+    return rows.withColumn("split", F.expr(split)).drop("least", "tied")
+
+
+def place_of_step(table: ChangedTable) -> str:
+    """The `Place` of a step as a STRUCT."""
+    return f"struct({table.order.as_struct()} AS at, {'topic' if table.topic else NO_TOPIC} AS topic)"
 
 
 def newest_steps(
-    steps: DataFrame,
-    table: ChangedTable,
-    *more: str,
-    counted: str = "TRUE",
-    opening: Opening | None = None,
-    also: Sequence[str] = (),
+    steps: DataFrame, table: ChangedTable, opening: Opening | None = None, also: Sequence[str] = ()
 ) -> DataFrame:
-    """The newest step of each key, with what `OrderColumns.differs` compares, the aggregates ``also``, and ``is_open``.
+    """The newest step of each key. It is NULL if a key has none: of TRUNCATEs alone, or of rows with an error.
 
-    A key's columns are those of the key and ``more``. Only steps with the condition ``counted`` can be the newest; if a key has
-    none, the step is NULL. An aggregate takes less time than a window, most of all for one key column.
+    New columns: ``split``, see `spread`; ``is_open``; and the aggregates ``also``. An aggregate takes less time than a window,
+    most of all for one key column.
     """
-    keys, opening = [*table.key_names(), *more], opening or Opening.of(table)
-    sequence = f"CASE WHEN {counted} THEN struct({', '.join(table.order.sequence)}) END"
-    others = [name for name in steps.columns if name not in keys]
+    keys, opening = table.key_names(), opening or Opening.of(table)
+    columns = [name for name in steps.columns if name not in keys]
     any_step = (f"bool_or({condition}) AS {name}" for name, condition in opening.any.items())
-    aggregates = [
-        f"max_by(struct({', '.join(map(quoted, others))}), {sequence}) AS newest",
-        *table.order.least(counted),
-        *also,
-        *any_step,
-    ]
-    found = steps.groupBy(*keys).agg(*map(F.expr, aggregates)).select("*", "newest.*").drop("newest")
-    found = found.selectExpr("*", *(f"{condition} AS {name}" for name, condition in opening.newest.items()))
-    return found.withColumn("is_open", F.expr(f"coalesce({opening.is_open or 'FALSE'}, FALSE)")).drop(
-        *opening.newest, *opening.any
+    aggregates = [f"{newest_of(table, columns, IS_OF_KEY)} AS newest", *also, *any_step]
+    found = steps.groupBy(*keys).agg(*map(F.expr, aggregates))
+    found = completed(spread(found, "newest", table, of_key(table)), table)
+    conditions = (f"{condition} AS {name}" for name, condition in opening.newest.items())
+    found = found.selectExpr("*", *conditions).withColumn(
+        "is_open", F.expr(f"coalesce({opening.is_open or 'FALSE'}, FALSE)")
     )
+    return found.drop(*opening.newest, *opening.any)
 
 
-def open_steps(steps: DataFrame, table: ChangedTable, opening: Opening, *more: str) -> DataFrame:
-    """All steps of open keys. Spark skips the work if no step makes its key open."""
-    conditions = [*opening.newest.values(), *opening.any.values()]
-    some = steps.where(" OR ".join(conditions)).limit(1).select(F.lit(True).alias("is_some"))
-    now = f"({by_key(table, *more)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
-    of_key = f"(PARTITION BY {', '.join([*table.key_names(), *more])})"
-    noted = steps.crossJoin(F.broadcast(some)).selectExpr(
+def of_key(table: ChangedTable) -> str:
+    """The subject of an error about the steps of a key, as SQL."""
+    return f"concat('the changes of the key ', {key_text(table.keys, table.key_names())})"
+
+
+def open_steps(steps: DataFrame, table: ChangedTable, opening: Opening, some: DataFrame) -> DataFrame:
+    """All steps of open keys. Spark skips the work if ``some`` has no row, which shows that no key is open."""
+    is_some = some.limit(1).select(F.lit(True).alias("is_some"))
+    now = f"({by_key(table)} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    ever = f"(PARTITION BY {', '.join(table.key_names())})"
+    noted = steps.where(IS_OF_KEY).crossJoin(F.broadcast(is_some))
+    noted = noted.selectExpr(
         *map(quoted, steps.columns),
         *(f"first_value({condition}) OVER {now} AS {name}" for name, condition in opening.newest.items()),
-        *(f"max({condition}) OVER {of_key} AS {name}" for name, condition in opening.any.items()),
+        *(f"max({condition}) OVER {ever} AS {name}" for name, condition in opening.any.items()),
     )
-    return noted.where(opening.is_open).select(*map(quoted, steps.columns))
+    return completed(noted.where(opening.is_open).select(*map(quoted, steps.columns)), table)
 
 
 def counts(table: ChangedTable, truncate: Place, has_topic: bool) -> str:
@@ -218,9 +256,8 @@ def _split(table: ChangedTable, window: str) -> str:
     if not order.separate:
         return "CAST(NULL AS STRING)"
     same_epoch = f"{later[order.epoch]} <=> {order.epoch}" if order.epoch else "TRUE"
-    what = f"concat('the changes of the key ', {key_text(table.keys, table.key_names())})"
     cases = [
-        f"WHEN {later[name]} <> {name} THEN {sentence(part, name, later[name], order.epoch or 'NULL', what)}"
+        f"WHEN {later[name]} <> {name} THEN {sentence(part, name, later[name], order.epoch or 'NULL', of_key(table))}"
         for part, name in order.separate.items()
     ]
     is_first = f"row_number() OVER ({window}) = 1"

@@ -4,10 +4,9 @@ No column of the table can have one of these names:
 
 | columns | |
 |---|---|
-| ``key_0`` … | the key; NULL for a TRUNCATE |
-| ``is_truncate`` | |
+| ``key_0`` … | the key; NULL for a TRUNCATE, and for a row with an error |
 | ``at_0`` …, ``topic`` | the order, see `OrderColumns` |
-| ``rank`` | sorts the steps with one order, see `sparkwire.changes.fold.LIVE_RANK` |
+| ``rank`` | sorts the steps with one order, see `sparkwire.changes.fold.LIVE_RANK`; negative if it is no step of a key |
 | ``live`` | whether the key has a row after the step |
 | ``has_values`` | whether the columns of the table are those of the key |
 | ``bounds`` | whether a life begins or ends: an INSERT or READ, a change of the key, a DELETE |
@@ -15,12 +14,16 @@ No column of the table can have one of these names:
 | ``c0`` … | the columns of the table that are not part of the key |
 | ``unavailable``, ``unexpected`` | |
 | ``departure``, ``arrival`` | the event of a change of the key: in the step of the old key, and in that of the new one |
+
+`events` leaves out ``live``, and each column that is NULL in every step of its table: Spark exchanges fewer bytes. `completed`
+adds them.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
 from sparkwire.base.sqltype import raised, sql_string
@@ -47,13 +50,26 @@ from sparkwire.spark.frames import quoted
 
 UNREADABLE: Final = -1
 """the rank of a row with an error"""
+_OF_TRUNCATE: Final = -2
+IS_TRUNCATE: Final = f"rank = {_OF_TRUNCATE}"
+IS_READABLE: Final = f"rank <> {UNREADABLE}"
+IS_OF_KEY: Final = "rank >= 0"
+IS_LIVE: Final = f"rank >= {LIVE_RANK}"
 _UNREADABLE_OP: Final = "UNREADABLE"
 # Within CASE, Spark numbers the rows for which it computes the branch: those with an error, from 0 on in each task.
 FIRST_UNREADABLE: Final = "(monotonically_increasing_id() & 8589934591) < 100000"
 """a condition for the first rows with an error in each task"""
 _HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
-LACKS_VALUES: Final = f"(live AND {_HAS_UNAVAILABLE})"
+LACKS_VALUES: Final = f"({IS_LIVE} AND {_HAS_UNAVAILABLE})"
 """whether a step lacks values, as SQL"""
+_ABSENT: Final = {
+    "topic": "STRING",
+    "unavailable": "ARRAY<STRING>",
+    "unexpected": "MAP<STRING, STRING>",
+    "departure": "STRING",
+    "arrival": "STRING",
+}
+"""columns that the steps of a table may not have, and their types"""
 
 
 def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unreadable: str = "FALSE") -> DataFrame:
@@ -95,8 +111,8 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
             f"CASE WHEN is_old_key THEN {place} ELSE {name} END" for name, place in zip(keys, old, strict=True)
         ]
     is_readable = f"op <> {sql_string(_UNREADABLE_OP)}" if marks else "TRUE"
-    if marks:
-        stored_keys = [f"CASE WHEN {is_readable} THEN {key} END" for key in stored_keys]
+    # The changes of a TRUNCATE have no key, whatever their columns say.
+    has_key = f"op NOT IN ({sql_string(TRUNCATE)}, {sql_string(_UNREADABLE_OP)})"
     departure = arrival = "CAST(NULL AS STRING)"
     if table.may_lack_values:
         # A message that does not say which change it reports is identified by its own order.
@@ -108,13 +124,11 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
         departure, arrival = (text.replace("is_old_key", is_old_key) for text in (departure, arrival))
     live = f"({is_live} AND NOT {is_old_key})"
     begins = f"op IN ({sql_string(INSERT)}, {sql_string(READ)}) OR {is_pair} OR {moves}"
-    return columns.selectExpr(
-        *(f"{value} AS {name}" for value, name in zip(stored_keys, keys, strict=True)),
-        f"op = {sql_string(TRUNCATE)} AS is_truncate",
+    steps = columns.selectExpr(
+        *(f"CASE WHEN {has_key} THEN {value} END AS {name}" for value, name in zip(stored_keys, keys, strict=True)),
         *order.names,
         "topic",
-        _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})", is_readable),
-        f"{live} AS live",
+        _rank(live, is_old_key, f"({live} AND NOT {_HAS_UNAVAILABLE})"),
         f"({live} OR op = {sql_string(UPDATE_BEFORE)}) AS has_values",
         f"(NOT {live} OR {begins}) AS bounds",
         f"{f'CASE WHEN {is_readable} THEN `time` END' if marks else '`time`'} AS `time`",
@@ -122,6 +136,19 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
         f"{departure} AS departure",
         f"{arrival} AS arrival",
     )
+    return steps.drop(*_absent(table))
+
+
+def completed(steps: DataFrame, table: ChangedTable) -> DataFrame:
+    """The steps with the columns that `events` leaves out."""
+    absent = {name: F.expr(f"CAST(NULL AS {_ABSENT[name]})") for name in _absent(table)}
+    return steps.withColumns(absent | {"live": F.expr(f"coalesce({IS_LIVE}, FALSE)")})
+
+
+def _absent(table: ChangedTable) -> list[str]:
+    has = dict.fromkeys(_ABSENT, table.may_lack_values)
+    has |= {"topic": table.topic is not None, "unexpected": table.has_unexpected}
+    return [name for name, is_there in has.items() if not is_there]
 
 
 def _is_counted(names: list[str], within: str, unreadable: str) -> str:
@@ -141,11 +168,10 @@ def _is_counted(names: list[str], within: str, unreadable: str) -> str:
     )
 
 
-def _rank(live: str, is_old_key: str, complete: str, is_readable: str) -> str:
-    parts = (
-        f"if({is_readable}, 0, {UNREADABLE})",
-        f"if({live}, {LIVE_RANK}, 0)",
-        f"if({is_old_key}, {OLD_KEY_RANK}, 0)",
-        f"if({complete}, 1, 0)",
+def _rank(live: str, is_old_key: str, complete: str) -> str:
+    parts = f"if({live}, {LIVE_RANK}, 0)", f"if({is_old_key}, {OLD_KEY_RANK}, 0)", f"if({complete}, 1, 0)"
+    cases = (
+        f"WHEN op = {sql_string(op)} THEN {rank}"
+        for op, rank in ((TRUNCATE, _OF_TRUNCATE), (_UNREADABLE_OP, UNREADABLE))
     )
-    return f"CAST({' + '.join(parts)} AS TINYINT) AS rank"
+    return f"CAST(CASE {' '.join(cases)} ELSE {' + '.join(parts)} END AS TINYINT) AS rank"
