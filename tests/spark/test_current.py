@@ -430,6 +430,21 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
             sparkwire.current(spark.createDataFrame(unknown, schema).coalesce(1), "id", as_of=day[number]).collect()
 
 
+def test_as_of_a_truncate_without_a_time(spark: SparkSession) -> None:
+    """It decides, unless it comes after one that is too late. A row whose key is NULL is no TRUNCATE."""
+    day = [None, *(datetime(2024, 1, number) for number in (1, 2, 3))]
+    schema = "_op_ STRING, _order_ INT, _time_ TIMESTAMP, id INT"
+    first, truncate = ("INSERT", 1, day[1], 1), ("TRUNCATE", 3, None, None)
+    for between in ([], [("TRUNCATE", 2, day[1], None)], [("INSERT", 2, day[3], None)]):
+        changes = spark.createDataFrame([first, *between, truncate], schema).coalesce(1)
+        with pytest.raises(
+            PySparkException, match="a TRUNCATE has no _time_, and as_of has to compare it: pass an order"
+        ):
+            sparkwire.current(changes, "id", as_of=day[2]).collect()
+    changes = spark.createDataFrame([first, ("TRUNCATE", 2, day[3], None), truncate], schema).coalesce(1)
+    assert [row["id"] for row in sparkwire.current(changes, "id", as_of=day[2]).collect()] == [1]
+
+
 @pytest.mark.parametrize(
     "value",
     [15, "15", "20240131", "yesterday", "2024-13-01", "", {"position": 15}, (1, 2), 1.5, True, datetime, pd.NaT],
