@@ -673,7 +673,7 @@ INTERNAL = [
     "_gone_", "gone", "time", "table", "row", "at", "rank", "live", "begins", "ends", "departure", "arrival",
     "facts", "nth", "key_0", "c0", "at_0", "old_key_0", "topic", "op", "event", "unavailable",
     "unexpected", "newest", "least", "tied", "lacks", "departs", "is_open", "is_some", "undated",
-    "before", "lacking", "told_c0", "moved", "split", "wanted", "is_truncate",
+    "before", "lacking", "told_c0", "moved", "split", "wanted", "step", "truncate", "truncates", "error", "may_be_open",
 ]  # fmt: skip
 
 

@@ -134,8 +134,11 @@ def test_a_tombstone_shows_the_time_of_its_delete(spark: SparkSession) -> None:
         change("DELETE", 3, 2),
         change("DELETE", 3, 3),
         *(change(op, at, 4, time=DAYS[at]) for at, op in enumerate(("DELETE", "INSERT"))),
+        # The time of a TRUNCATE is that of no key, also if both are NULL.
+        *(change(op, at, None, time=DAYS[at]) for at, op in enumerate(("INSERT", "TRUNCATE"))),
+        change("DELETE", 2, None),
     )
     found = {row["key_0"]: (row["live"], row["time"]) for row in rows.where("nth = 1").collect()}
     times = {id: time and time.replace(tzinfo=UTC) for id, (_, time) in found.items()}
-    assert times == {1: DAYS[2], 2: None, 3: None, 4: DAYS[1]}
+    assert times == {1: DAYS[2], 2: None, 3: None, 4: DAYS[1], None: None}
     assert [found[id][0] for id in (1, 2, 3, 4)] == [False, False, False, True]

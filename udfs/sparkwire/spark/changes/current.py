@@ -33,6 +33,7 @@ from sparkwire.spark.changes.states import (
     epoch_start,
     exchanged,
     fold,
+    hash_of,
     last_truncate,
     newest_steps,
     open_steps,
@@ -164,17 +165,14 @@ def _until_time(steps: DataFrame, table: ChangedTable, time: Column) -> DataFram
 def _facts(steps: DataFrame, table: ChangedTable) -> DataFrame:
     """One row with ``facts``, a STRUCT:
 
-    ``truncated``      the last TRUNCATE, with ``split``, the error about TRUNCATEs without a common order
+    ``truncate``       ``place`` of the last TRUNCATE, and ``split``, the error about TRUNCATEs without a common order
     ``undated``        whether a TRUNCATE has no time
     ``two_tables``     whether the changes are of two tables
     ``unreadable``     the number of changes if all of them have an error
     ``error``          one of their errors
     ``may_be_open``    whether a key may be open, of a table that may lack values
-
-    Spark aggregates fixed-size values faster than texts, so this compares the hashes of the tables' names.
     """
-    order = table.order
-    name = f"CASE WHEN {TABLE_NAME} IS NOT NULL THEN xxhash64(`table`) END"
+    order, name = table.order, hash_of(TABLE_NAME)
     aggregates = {
         "truncate": last_truncate(table),
         "undated": f"coalesce(bool_or({IS_TRUNCATE} AND undated), FALSE)",
@@ -205,8 +203,8 @@ def _with_facts(rows: DataFrame, facts: DataFrame) -> DataFrame:
 def _exists(table: ChangedTable) -> str:
     """The condition for a last row that exists and has all its values. The query fails if the changes have no clear result.
 
-    It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail. It has one error at its
-    end, because the JVM compiles no method of more than 8,000 bytes.
+    It is one expression: Spark moves separate conditions, and rows that it dropped before could not fail. The one error at its
+    end keeps its code short: the JVM compiles no method of more than 8,000 bytes.
     """
     order, key = table.order, key_text(table.keys, table.key_names())
     row, places = Place(order.as_struct(), "topic"), Places(order.type, table.topic is not None)

@@ -36,6 +36,7 @@ from sparkwire.spark.changes.states import (
     Opening,
     by_key,
     exchanged,
+    hash_of,
     last_truncate,
     newest_steps,
     open_steps,
@@ -75,9 +76,8 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     steps = exchanged(steps, keys) if opening.is_open else steps.repartition(*keys)
     # A tombstone deletes, and has no time: the deleted row shows the time of the DELETE before it.
     sequence = f"struct({', '.join(table.order.sequence)})"
-    dated = (
-        f"max_by(struct({IS_LIVE} AS live, `time`), {sequence}) FILTER (WHERE {IS_LIVE} OR `time` IS NOT NULL) AS dated"
-    )
+    is_dated = f"{IS_OF_KEY} AND ({IS_LIVE} OR `time` IS NOT NULL)"
+    dated = f"max_by(struct({IS_LIVE} AS live, `time`), {sequence}) FILTER (WHERE {is_dated}) AS dated"
     also = [dated, f"{last_truncate(table)} AS truncate", *(f"{value} AS {name}" for name, value in _COUNTS.items())]
     newest = newest_steps(steps, table, opening, also)
     own = ("time", "table", "has_left", "dated", "split", "is_open", "truncate", *_COUNTS)
@@ -159,7 +159,7 @@ class BatchFacts(NamedTuple):
         }
         more = {
             "texts": "count_if(truncates > 0 OR split IS NOT NULL)",
-            **_ends("table", *map(_hash, ("first_table", "last_table"))),
+            **_ends("table", *map(hash_of, ("first_table", "last_table"))),
             "noted_table": f"xxhash64({sql_string(noted)})" if noted is not None else "CAST(NULL AS BIGINT)",
             **_ends("epoch", *([epoch, f"truncate.step.{epoch}"] if epoch else ["CAST(NULL AS INT)"])),
         }
@@ -196,11 +196,6 @@ class BatchFacts(NamedTuple):
 def _ends(name: str, *values: str) -> dict[str, str]:
     least, greatest = (f"{of}({', '.join(values)})" if len(values) > 1 else values[0] for of in ("least", "greatest"))
     return {f"least_{name}": f"min({least})", f"greatest_{name}": f"max({greatest})"}
-
-
-def _hash(name: str) -> str:
-    """Spark aggregates numbers faster than texts."""
-    return f"CASE WHEN {name} IS NOT NULL THEN xxhash64({name}) END"
 
 
 def _pair(found: Row, name: str) -> tuple[int, int] | None:

@@ -87,8 +87,13 @@ def by_key(table: ChangedTable) -> str:
     return f"PARTITION BY {', '.join(table.key_names())} ORDER BY {order}"
 
 
+def hash_of(text: str) -> str:
+    """The hash of a text, as SQL, or NULL: Spark aggregates numbers faster than texts."""
+    return f"CASE WHEN {text} IS NOT NULL THEN xxhash64({text}) END"
+
+
 def newest_of(table: ChangedTable, columns: Sequence[str], counted: str) -> str:
-    """An aggregate over the steps with the condition ``counted``, as SQL: a STRUCT for `spread`."""
+    """An aggregate over the steps with the condition ``counted``, as SQL: a STRUCT of ``step``, the newest one, for `spread`."""
     step, order = f"struct({', '.join(map(quoted, columns))})", f"struct({', '.join(table.order.sequence)})"
     newest = f"max_by({step}, CASE WHEN {counted} THEN {order} END) AS step"
     return f"struct({', '.join([newest, *table.order.least(counted)])})"
