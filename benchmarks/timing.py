@@ -35,7 +35,7 @@ class Timing(NamedTuple):
 
 
 def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, warm: int = 0) -> dict[str, Timing]:
-    """Run every candidate once to warm it, then all of them in turn, ``rounds`` times.
+    """Run every candidate once to warm it, then all of them in turn, ``rounds`` times. Each round begins with another one.
 
     ``warm``: how often a candidate runs in its turn before it is timed. It then finds the caches as it has left them,
     which is how it runs on a stream of batches, and not as another candidate has.
@@ -43,8 +43,10 @@ def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, 
     for candidate in candidates.values():
         candidate()
     samples: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, candidate in candidates.items():
+    names = list(candidates)
+    for first in range(rounds):
+        for at in range(first, first + len(names)):
+            candidate = candidates[name := names[at % len(names)]]
             for _ in range(warm):
                 candidate()
             began = time.perf_counter()
