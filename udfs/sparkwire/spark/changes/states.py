@@ -110,11 +110,11 @@ def spread(rows: DataFrame, name: str, table: ChangedTable, what: str) -> DataFr
     ``what`` is SQL of its subject.
     """
     order = table.order
-    rows = rows.select("*", f"{name}.*").drop(name).select("*", "step.*").drop("step")
     split = (
         f"CASE WHEN {order.differs()} THEN {order.difference(what)} END" if order.separate else "CAST(NULL AS STRING)"
     )
-    return rows.withColumn("split", F.expr(split)).drop("least", "tied")
+    rows = rows.select("*", f"{name}.*", f"{name}.step.*")
+    return rows.withColumn("split", F.expr(split)).drop(name, "step", "least", "tied")
 
 
 def place_of_step(table: ChangedTable) -> str:
