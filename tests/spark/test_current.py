@@ -738,3 +738,5 @@ def test_errors_beside_changes_do_not_count(spark: SparkSession) -> None:
     assert values(sparkwire.current(changes, "id"), "v") == {1: "x"}
     deleted = unreadable(spark, ("DELETE", 7, None), (None, 8, "BAD_JSON"))
     assert sparkwire.current(deleted, "id").collect() == []
+    truncated = unreadable(spark, ("TRUNCATE", 7, None), (None, 8, "BAD_JSON"))
+    assert sparkwire.current(truncated, "id").collect() == []

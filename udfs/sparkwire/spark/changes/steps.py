@@ -48,9 +48,9 @@ from sparkwire.changes.fold import LIVE_RANK, OLD_KEY_RANK, event_kinds
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.frames import quoted
 
-UNREADABLE: Final = -1
-"""the rank of a row with an error"""
-_OF_TRUNCATE: Final = -2
+UNREADABLE: Final = -2
+"""the rank of a row with an error, the least of all"""
+_OF_TRUNCATE: Final = -1
 IS_TRUNCATE: Final = f"rank = {_OF_TRUNCATE}"
 IS_READABLE: Final = f"rank <> {UNREADABLE}"
 IS_OF_KEY: Final = "rank >= 0"
