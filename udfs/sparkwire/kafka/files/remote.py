@@ -287,8 +287,8 @@ def _pieces(log: SharedFacts, readable: Sequence[tuple[Copy, Manifest]]) -> list
         if end > max(covered, manifest.first):
             pieces.append(LogPiece(copy, manifest, end))
             covered = end
-    followed = [*(piece.manifest.first for piece in pieces[1:]), covered]
-    return [piece._replace(end=min(piece.end, end)) for piece, end in zip(pieces, followed, strict=True)]
+    ends = [*(piece.manifest.first for piece in pieces), covered][1:]
+    return [piece._replace(end=min(piece.end, end)) for piece, end in zip(pieces, ends, strict=True)]
 
 
 def _with_holes(log: SharedFacts, pieces: Sequence[LogPiece], unread: Sequence[Unread]) -> Iterator[Segment]:
