@@ -68,7 +68,8 @@ class Encrypting:
 def write_copy(segment: Path, folder: Path, offsets: range, compressed: bool, encrypt: Encrypting | None) -> None:
     """A segment in the plugin's format: chunks, indexes, manifest."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem, data = f"{offsets.start:020}-{offsets.start:022}", segment.read_bytes()
+    id = f"{offsets.start:022}"
+    stem, data = f"{offsets.start:020}-{id}", segment.read_bytes()
     sizes = []
     with (folder / f"{stem}.log").open("wb") as out:
         for at in range(0, len(data), CHUNK):
@@ -93,7 +94,8 @@ def write_copy(segment: Path, folder: Path, offsets: range, compressed: bool, en
                 "topicIdPartition": {
                     "topicId": TOPIC_ID,
                     "topicPartition": {"topic": "orders", "partition": int(folder.name)},
-                }
+                },
+                "id": id,
             },
             "startOffset": offsets.start, "endOffset": offsets[-1], "maxTimestampMs": 0,
             "segmentLeaderEpochs": {"0": offsets.start},
