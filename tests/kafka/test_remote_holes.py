@@ -177,6 +177,19 @@ def test_the_error_of_a_hole(golden: Path, tmp_path: Path) -> None:
         bucket.rows(mode="FAILFAST")
 
 
+@pytest.mark.parametrize("which", [slice(1), slice(1, 2), slice(-1, None), slice(None)])
+@pytest.mark.parametrize(
+    "checkpoint", [b"", b"junk", b"0\n0\n", b"0\n1\n0 0\n", b"0\n1\n5 1000000\n", b"0\n2\n0 0\n7 1000000\n"]
+)
+def test_a_wrong_checkpoint_of_a_plain_copy(tmp_path: Path, checkpoint: bytes, which: slice) -> None:
+    tiered.extract("local", tmp_path)
+    [partition] = (tmp_path / "remote/kafka-tiered-storage").glob("payments-0-*")
+    before = rows(partition)
+    for path in sorted(partition.glob("*.leader_epoch_checkpoint"))[which]:
+        path.write_bytes(checkpoint)
+    assert rows(partition) == before
+
+
 def test_an_upload_in_progress_is_no_hole(golden: Path, tmp_path: Path) -> None:
     """Only the last `.log` of a partition exists: the broker still uploads the other objects."""
     bucket = copied(golden, "plain", tmp_path)

@@ -20,9 +20,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.sources.storage import File, FileCut, OpenFile, PathParts, listed_at
-from sparkwire.kafka.files.entries import header_at
+from sparkwire.kafka.files.entries import HEADERS, header_at, read_entries
 from sparkwire.kafka.files.log import Log
 from sparkwire.kafka.files.naming import (
     LOG,
@@ -169,9 +171,9 @@ def _of_plain_copy(copy: Copy) -> Manifest | str:
     segment = Segment(log, topic, partition, copy.base)
     with OpenFile(log) as source:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
-    if last is None:
-        return "it has no record batch"
-    lineage = _plain_lineage(copy) or ((0, copy.base),)
+        if last is None:
+            return "it has no record batch"
+        lineage = _plain_lineage(copy, last.last) or _epochs_in(Log(source), copy.base)
     ends = [*(start for _, start in lineage[1:]), last.last + 1]
     epochs = tuple(
         (epoch, max(start, copy.base))
@@ -193,7 +195,7 @@ def forget_manifests() -> None:
 def lineage_of(copy: Copy, manifest: Manifest, keys: Keys) -> Lineage:
     """The leader epochs of the log up to a segment's end; empty without an index of epochs."""
     if manifest.is_plain_copy:
-        return _plain_lineage(copy)
+        return _plain_lineage(copy, manifest.last)
     return epochs_of(index_of(copy.indexes, manifest, keys, EPOCHS))
 
 
@@ -218,9 +220,23 @@ def lineage_of_all(readable: Sequence[tuple[Copy, Manifest]], keys: Keys) -> Lin
     return tuple(reversed(joined))
 
 
-def _plain_lineage(copy: Copy) -> Lineage:
+def _plain_lineage(copy: Copy, last: int) -> Lineage:
+    """The leader epochs of a plain copy; empty if they begin after its ``last`` offset, so that they are of another segment."""
     stem = copy.any.basename.removesuffix(LOG)
-    return epochs_of(small_file(copy.any.sibling(f"{stem}.leader_epoch_checkpoint")))
+    lineage = epochs_of(small_file(copy.any.sibling(f"{stem}.leader_epoch_checkpoint")))
+    return lineage if lineage and lineage[0][1] <= last else ()
+
+
+def _epochs_in(log: Log, first: int) -> Lineage:
+    """The leader epochs of the batches of a segment, each with its first offset; 0 for messages of magic 0 and 1."""
+    begins: dict[int, int] = {}
+    for entries in read_entries(log, 0, log.source.size, HEADERS):
+        epochs = entries.headers.field("partition_leader_epoch")
+        found, places = np.unique(epochs.values[epochs.valid], return_index=True)
+        for epoch, offset in zip(found.tolist(), entries.first[epochs.valid][places].tolist(), strict=True):
+            begins.setdefault(epoch, offset)
+    epoch, *others = sorted(begins) or [0]
+    return ((epoch, first), *((other, begins[other]) for other in others))
 
 
 def epochs_of(checkpoint: bytes) -> Lineage:
