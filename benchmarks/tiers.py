@@ -249,7 +249,7 @@ def plan_names() -> tuple[float, float]:
             folder = Path(name) / f"orders-{TOPIC_ID}/{partition}"
             folder.mkdir(parents=True)
             files += [
-                File("", f"{folder}/{k * 1000:020}-{k:022}{suffix}", "", 1 << 30 if suffix == ".log" else 1000, k + 1.0)
+                File("", f"{folder}/{k * 1000:020}-{k * 1000:022}{suffix}", "", 1 << 30 if suffix == ".log" else 1000, k + 1.0)
                 for k in range(each)
                 for suffix in (".indexes", ".log", ".rsm-manifest")
             ]
@@ -274,8 +274,9 @@ def _newest(folder: Path, k: int, file: File) -> File:
     segment = folder / "segment.log"
     segment.write_bytes(bytes(100))
     segment.with_suffix(".index").write_bytes(b"")
-    write_copy(segment, folder / "0", range(k * 1000, k * 1000 + 1000), False, None)
-    (written,) = (folder / "0").glob("*.rsm-manifest")
+    written_to = folder / folder.name  # the manifest has the partition's number
+    write_copy(segment, written_to, range(k * 1000, k * 1000 + 1000), False, None)
+    (written,) = written_to.glob("*.rsm-manifest")
     target = Path(file.path)
     target.write_text(written.read_text())
     written.with_suffix(".indexes").replace(target.with_suffix(".indexes"))
