@@ -100,6 +100,17 @@ def first_batch(log: Path) -> int:
     return 12 + int.from_bytes(log.read_bytes()[8:12])
 
 
+def of_epoch(epoch: str) -> Harm:
+    return changed(lambda tree: about(tree).update(segmentLeaderEpochs={epoch: about(tree)["startOffset"]}))
+
+
+def without_epochs(manifest: Path) -> None:
+    """Neither the manifest nor the first batch, or the first chunk, has an epoch of the log."""
+    of_epoch("77")(manifest)
+    data = log_of(manifest).read_bytes()
+    log_of(manifest).write_bytes(data[:10] + bytes(30) + data[40:])
+
+
 HARMS: dict[str, Harm] = {
     "log one byte short": lambda path: os.truncate(log_of(path), log_of(path).stat().st_size - 1),
     "half a log": lambda path: os.truncate(log_of(path), log_of(path).stat().st_size // 2),
@@ -114,6 +125,7 @@ HARMS: dict[str, Harm] = {
     "start before all": changed(lambda tree: about(tree).update(startOffset=-1)),
     "start beyond all": changed(lambda tree: about(tree).update(startOffset=2**63 - 1)),
     "an epoch that never was": changed(lambda tree: about(tree).update(segmentLeaderEpochs={"77": 0})),
+    "neither an epoch nor a first batch": without_epochs,
     "no epochs": changed(lambda tree: about(tree).update(segmentLeaderEpochs={})),
     "of another partition": changed(
         lambda tree: about(tree)["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"].update(partition=9)
@@ -175,6 +187,21 @@ def test_the_error_of_a_hole(golden: Path, tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=why):
         bucket.rows(mode="FAILFAST")
+
+
+@pytest.mark.parametrize("epoch", ["0", "1"])
+def test_a_manifest_of_an_epoch_that_ended_before(tmp_path: Path, epoch: str) -> None:
+    """The log has the epochs 0, 2 and later ones, and segments of leaders that did not know of each other."""
+    tiered.extract("lineage", tmp_path)
+    [partition] = {path.parent for path in (tmp_path / "remote").rglob("*.rsm-manifest")}
+    before = rows(partition)
+    for manifest in sorted(partition.glob("*.rsm-manifest")):
+        stored = manifest.read_text()
+        of_epoch(epoch)(manifest)
+        after = rows(partition)
+        assert [row for row in after if row["error"] is None and row not in before] == []
+        assert reported(after, before[-1]["offset"] + 1) == offsets_of(before)
+        manifest.write_text(stored)
 
 
 @pytest.mark.parametrize("which", [slice(1), slice(1, 2), slice(-1, None), slice(None)])

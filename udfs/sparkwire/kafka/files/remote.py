@@ -266,19 +266,16 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
     following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         manifests = list(pool.map(lambda copy: checked_manifest(copy, keys, following.get(copy.base)), copies))
-    readable = [(copy, either) for copy, either in zip(copies, manifests, strict=True) if not isinstance(either, str)]
-    unread = [
-        Unread(copy, copy.base, either)
-        for copy, either in zip(copies, manifests, strict=True)
-        if isinstance(either, str)
-    ]
+    readable, unread = _told_apart(copies, manifests)
     unread += [
         Unread(copy, manifest.last + 1, f"its {LOG} is shorter than its manifest says")
         for copy, manifest in readable
         if not manifest.chunks.is_whole
     ]
     lineage: Lineage = (disk.lineage if disk else ()) or (lineage_of_all(readable, keys) if readable else ())
-    readable = [(copy, _with_epochs(copy, manifest, lineage, keys)) for copy, manifest in readable]
+    with_epochs = [_with_epochs(copy, manifest, lineage, keys) for copy, manifest in readable]
+    readable, strange = _told_apart([copy for copy, _ in readable], with_epochs)
+    unread += strange
     begins = max(lineage[0][1] if lineage else 0, disk.log_start or 0 if disk else 0)
     about = readable[0][1] if readable else None
     place = topic_id_of(copies[0])
@@ -287,6 +284,15 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
         about.partition if about else place and place[1], copies[0].any,
     )  # fmt: skip
     return list(_with_holes(log, _pieces(log, readable), unread))
+
+
+def _told_apart(
+    copies: Sequence[Copy], manifests: Sequence[Manifest | str]
+) -> tuple[list[tuple[Copy, Manifest]], list[Unread]]:
+    """The segments with a manifest, and those with the reason why they have none."""
+    pairs = list(zip(copies, manifests, strict=True))
+    readable = [(copy, either) for copy, either in pairs if not isinstance(either, str)]
+    return readable, [Unread(copy, copy.base, either) for copy, either in pairs if isinstance(either, str)]
 
 
 def _pieces(log: SharedFacts, readable: Sequence[tuple[Copy, Manifest]]) -> list[LogPiece]:
@@ -379,15 +385,21 @@ def checked_manifest(copy: Copy, keys: Keys, following: int | None) -> Manifest 
     return manifest if following is None else manifest._replace(last=following - 1)
 
 
-def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest:
-    """The manifest. If none of its epochs is in the lineage, it gets the epoch of the first record batch, if that differs."""
-    if manifest.is_plain_copy or not {epoch for epoch, _ in manifest.epochs}.isdisjoint(dict(lineage)):
+def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest | str:
+    """The manifest. If the log has no offset of its epochs, it gets the epoch of the first record batch, if that differs.
+
+    Returns why the segment cannot be placed if the log has no offset of that epoch either.
+    """
+    if reach(manifest, lineage) > manifest.first:
         return manifest
     with OpenFile(_alone(copy, manifest, keys).file) as source:
         first = header_at(Log(source, chunk=PAGE), 0)
-    if first is None or first.id.epoch in dict(manifest.epochs):
+    if first is not None and first.id.epoch in dict(manifest.epochs):
         return manifest
-    return manifest._replace(epochs=((first.id.epoch, manifest.first),))
+    of_batch = None if first is None else manifest._replace(epochs=((first.id.epoch, manifest.first),))
+    if of_batch is None or reach(of_batch, lineage) == manifest.first:
+        return "neither its manifest nor its first record batch has an epoch of the log"
+    return of_batch
 
 
 def _alone(copy: Copy, manifest: Manifest, keys: Keys) -> Segment:
