@@ -248,10 +248,12 @@ def plan_names() -> tuple[float, float]:
         for partition in range(PARTITIONS):
             folder = Path(name) / f"orders-{TOPIC_ID}/{partition}"
             folder.mkdir(parents=True)
+            sizes = {".indexes": 1000, ".log": 1 << 30, ".rsm-manifest": 1000}
+            stems = [f"{folder}/{offset:020}-{offset:022}" for offset in range(0, 1000 * each, 1000)]
             files += [
-                File("", f"{folder}/{k * 1000:020}-{k * 1000:022}{suffix}", "", 1 << 30 if suffix == ".log" else 1000, k + 1.0)
-                for k in range(each)
-                for suffix in (".indexes", ".log", ".rsm-manifest")
+                File("", stem + suffix, "", size, k + 1.0)
+                for k, stem in enumerate(stems)
+                for suffix, size in sizes.items()
             ]
             files[-1] = _newest(folder, each - 1, files[-1])
         began = time.perf_counter()
