@@ -273,7 +273,8 @@ def _union_column(schema: Schema, datum: Any) -> Any:
         return None
     if len(others) == 1:
         return as_column(chosen, datum[1])
-    if {branch.kind for branch in others} in ({"int", "long"}, {"float", "double"}):
+    are_numbers = {branch.kind for branch in others} in ({"int", "long"}, {"float", "double"})
+    if are_numbers and not any(branch.logical for branch in others):
         return datum[1]
     return {f"member{k}": as_column(chosen, datum[1]) if other is chosen else None for k, other in enumerate(others)}
 
