@@ -17,9 +17,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from sparkwire.core.sources.storage import File
 from sparkwire.errors import DataLossError
 from sparkwire.kafka.files import kafka_log
+from sparkwire.kafka.files.entries import ROOM
+from sparkwire.kafka.files.naming import in_bucket
+from sparkwire.kafka.files.remote import loaded
+from sparkwire.kafka.tiered.manifest import Manifest
+from tests.kafka.test_damage import batch, record
 from tests.kafka.test_remote import options_of
+from tests.support import kafka_cases as cases
 from tests.support import kafka_tiered as tiered
 from tests.support.stream import kafka
 
@@ -105,10 +112,9 @@ def of_epoch(epoch: str) -> Harm:
 
 
 def without_epochs(manifest: Path) -> None:
-    """Neither the manifest nor the first batch, or the first chunk, has an epoch of the log."""
+    """Neither the manifest nor a batch has an epoch of the log."""
     of_epoch("77")(manifest)
-    data = log_of(manifest).read_bytes()
-    log_of(manifest).write_bytes(data[:10] + bytes(30) + data[40:])
+    log_of(manifest).write_bytes(bytes(log_of(manifest).stat().st_size))
 
 
 HARMS: dict[str, Harm] = {
@@ -125,7 +131,7 @@ HARMS: dict[str, Harm] = {
     "start before all": changed(lambda tree: about(tree).update(startOffset=-1)),
     "start beyond all": changed(lambda tree: about(tree).update(startOffset=2**63 - 1)),
     "an epoch that never was": changed(lambda tree: about(tree).update(segmentLeaderEpochs={"77": 0})),
-    "neither an epoch nor a first batch": without_epochs,
+    "neither an epoch nor a batch": without_epochs,
     "no epochs": changed(lambda tree: about(tree).update(segmentLeaderEpochs={})),
     "of another partition": changed(
         lambda tree: about(tree)["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"].update(partition=9)
@@ -159,10 +165,10 @@ def test_no_offset_vanishes(
 ) -> None:
     before = valid_rows(run)
     known = {row["offset"]: row | {"file": ""} for row in before}
-    some = [slice(1), slice(1, 2), slice(-1, None)]
-    # Without any manifest, the objects are plain copies.
-    every = [] if harm == "no manifest" else [slice(None)]
-    for number, which in enumerate([*some, *every]):
+    choices = [slice(1), slice(1, 2), slice(-1, None), slice(None)]
+    if harm == "no manifest":
+        choices.pop()  # without any manifest, the objects are plain copies
+    for number, which in enumerate(choices):
         bucket = copied(golden, run, tmp_path / str(number))
         if harm == "a log cut between batches" and run != "plain":
             pytest.skip("only there the object's bytes are the segment's")
@@ -189,11 +195,17 @@ def test_the_error_of_a_hole(golden: Path, tmp_path: Path) -> None:
         bucket.rows(mode="FAILFAST")
 
 
+def lineage_of_two_leaders(folder: Path) -> Path:
+    """The partition whose epoch 0 ended at 322. An old leader wrote further segments, from 331 on."""
+    tiered.extract("lineage", folder)
+    [partition] = {path.parent for path in (folder / "remote").rglob("*.rsm-manifest")}
+    return partition
+
+
 @pytest.mark.parametrize("epoch", ["0", "1"])
 def test_a_manifest_of_an_epoch_that_ended_before(tmp_path: Path, epoch: str) -> None:
     """The log has the epochs 0, 2 and later ones, and segments of leaders that did not know of each other."""
-    tiered.extract("lineage", tmp_path)
-    [partition] = {path.parent for path in (tmp_path / "remote").rglob("*.rsm-manifest")}
+    partition = lineage_of_two_leaders(tmp_path)
     before = rows(partition)
     for manifest in sorted(partition.glob("*.rsm-manifest")):
         stored = manifest.read_text()
@@ -202,6 +214,68 @@ def test_a_manifest_of_an_epoch_that_ended_before(tmp_path: Path, epoch: str) ->
         assert [row for row in after if row["error"] is None and row not in before] == []
         assert reported(after, before[-1]["offset"] + 1) == offsets_of(before)
         manifest.write_text(stored)
+
+
+def test_segments_of_an_old_leader_after_the_end_are_no_hole(tmp_path: Path) -> None:
+    partition = lineage_of_two_leaders(tmp_path)
+    before = rows(partition)
+    for manifest in partition.glob("*.rsm-manifest"):
+        if min(map(int, about(json.loads(manifest.read_text()))["segmentLeaderEpochs"])) > 0:
+            for path in partition.glob(f"{manifest.stem}.*"):
+                path.unlink()
+    # Three segments of the old leader have later offsets than the log, which now ends at 336.
+    assert rows(partition) == before[:337]
+
+
+def test_plain_copies_without_checkpoints(tmp_path: Path) -> None:
+    """One has batches of two epochs, and an old leader wrote others of the same offsets."""
+    partition = lineage_of_two_leaders(tmp_path)
+    before = rows(partition)
+    copies = tmp_path / "orders-0-AAAAAAAAAAAAAAAAAAAAAA"
+    copies.mkdir()
+    for path in partition.glob("*.log"):
+        shutil.copy(path, copies)
+    of_batches = ("offset", "key", "value", "error")
+    assert [[row[name] for name in of_batches] for row in rows(copies)] == [
+        [row[name] for name in of_batches] for row in before
+    ]
+
+
+def test_the_epochs_of_many_batches(tmp_path: Path) -> None:
+    """A segment is read in blocks, and an epoch may be in two of them."""
+    later = ROOM + 5
+    path = tmp_path / "orders-0-AAAAAAAAAAAAAAAAAAAAAA" / f"{0:020}-{'A' * 22}.log"
+    path.parent.mkdir()
+    batches = [batch(record(b"v"), base=offset) for offset in range(ROOM + 9)]
+    epochs = [(5 if offset >= later else 3).to_bytes(4, "big") for offset in range(ROOM + 9)]
+    path.write_bytes(b"".join(b[:12] + epoch + b[16:] for b, epoch in zip(batches, epochs, strict=True)))
+    [copy] = in_bucket([File("", str(path), "", path.stat().st_size, 1.0)])
+    manifest = loaded(copy)
+    assert isinstance(manifest, Manifest)
+    assert manifest.epochs == ((3, 0), (5, later))
+
+
+def test_a_plain_copy_of_messages_without_epochs(tmp_path: Path) -> None:
+    """Nothing says the epoch of messages of magic 0 and 1 without a checkpoint."""
+    copies = tmp_path / "orders-0-AAAAAAAAAAAAAAAAAAAAAA"
+    copies.mkdir()
+    name, log = next(
+        (name, data) for name, data in cases.archive("segments_v1").items() if name.endswith(".log") and data
+    )
+    (copies / f"{Path(name).stem}-{'A' * 22}.log").write_bytes(log)
+    found = rows(copies)
+    assert found
+    assert [row["error"] for row in found if row["error"]] == []
+
+
+def test_a_checkpoint_that_begins_at_the_last_offset(tmp_path: Path) -> None:
+    """Somebody has deleted the records before it: the log begins there."""
+    tiered.extract("local", tmp_path)
+    [partition] = (tmp_path / "remote/kafka-tiered-storage").glob("orders-0-*")
+    before = rows(partition)
+    newest = max(partition.glob("*.leader_epoch_checkpoint"))
+    newest.write_text(f"0\n1\n0 {before[-1]['offset']}\n")
+    assert rows(partition) == before[-1:]
 
 
 @pytest.mark.parametrize("which", [slice(1), slice(1, 2), slice(-1, None), slice(None)])

@@ -8,6 +8,7 @@ log:
 1. A segment counts if its manifest agrees with the names, with the neighbouring segments, or with the segment's bytes.
 2. The lineage is the list of leader epochs in the segment of the highest epoch. An epoch ends where the next epoch begins.
 3. A segment's offsets count if they are in the range of their epoch. If several segments have an offset, one of them is chosen.
+   If no offset of a segment counts, its batches say whether its manifest has the right epochs.
 4. Offsets within the log that no segment has are a hole, which is read as a corrupt segment.
 
 Epochs and states in a broker's directory are more reliable, and take precedence: see `disk`.
@@ -63,7 +64,7 @@ class LogPiece(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A segment that cannot be read at all, or not from the offset ``first`` on."""
+    """A segment that cannot be read at all, or not from the offset ``first`` on, or that has no place in the log."""
 
     copy: Copy
     first: int
@@ -173,7 +174,7 @@ def _of_plain_copy(copy: Copy) -> Manifest | str:
         last = Seeker(Log(source, chunk=PAGE), segment).last()
         if last is None:
             return "it has no record batch"
-        lineage = _plain_lineage(copy, last.last) or _epochs_in(Log(source), copy.base)
+        lineage = _plain_lineage(copy, last.last) or _epochs_in(Log(source)) or ((0, copy.base),)
     ends = [*(start for _, start in lineage[1:]), last.last + 1]
     epochs = tuple(
         (epoch, max(start, copy.base))
@@ -227,16 +228,15 @@ def _plain_lineage(copy: Copy, last: int) -> Lineage:
     return lineage if lineage and lineage[0][1] <= last else ()
 
 
-def _epochs_in(log: Log, first: int) -> Lineage:
-    """The leader epochs of the batches of a segment, each with its first offset; 0 for messages of magic 0 and 1."""
+def _epochs_in(log: Log) -> Lineage:
+    """The leader epochs of a segment's batches, each with its first offset; empty for messages of magic 0 and 1."""
     begins: dict[int, int] = {}
     for entries in read_entries(log, 0, log.source.size, HEADERS):
         epochs = entries.headers.field("partition_leader_epoch")
         found, places = np.unique(epochs.values[epochs.valid], return_index=True)
         for epoch, offset in zip(found.tolist(), entries.first[epochs.valid][places].tolist(), strict=True):
             begins.setdefault(epoch, offset)
-    epoch, *others = sorted(begins) or [0]
-    return ((epoch, first), *((other, begins[other]) for other in others))
+    return tuple(sorted(begins.items()))
 
 
 def epochs_of(checkpoint: bytes) -> Lineage:
@@ -248,9 +248,9 @@ def reach(manifest: Manifest, lineage: Lineage) -> int:
     """The offset before which a segment is part of the log; its first offset if it is not part of it."""
     begin = dict(lineage)
     ends = {epoch: following for (epoch, _), (_, following) in pairwise(lineage)}
-    starts = [first for _, first in manifest.epochs]
+    lasts = [*(first - 1 for _, first in manifest.epochs), manifest.last][1:]
     end = manifest.first
-    for (epoch, first), last in zip(manifest.epochs, [*(s - 1 for s in starts[1:]), manifest.last], strict=True):
+    for (epoch, first), last in zip(manifest.epochs, lasts, strict=True):
         if epoch not in begin or first >= ends.get(epoch, first + 1):
             break
         end = min(last + 1, ends.get(epoch, last + 1))
@@ -266,16 +266,18 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
     following = dict(pairwise(bases))
     with ThreadPoolExecutor(_REQUESTS) as pool:
         manifests = list(pool.map(lambda copy: checked_manifest(copy, keys, following.get(copy.base)), copies))
-    readable, unread = _told_apart(copies, manifests)
+    readable, unread = _readable_and_unread(copies, manifests)
     unread += [
         Unread(copy, manifest.last + 1, f"its {LOG} is shorter than its manifest says")
         for copy, manifest in readable
         if not manifest.chunks.is_whole
     ]
-    lineage: Lineage = (disk.lineage if disk else ()) or (lineage_of_all(readable, keys) if readable else ())
+    of_disk: Lineage = disk.lineage if disk else ()
+    lineage = of_disk or lineage_of_all(readable, keys)
     with_epochs = [_with_epochs(copy, manifest, lineage, keys) for copy, manifest in readable]
-    readable, strange = _told_apart([copy for copy, _ in readable], with_epochs)
-    unread += strange
+    readable, without_place = _readable_and_unread([copy for copy, _ in readable], with_epochs)
+    unread += without_place
+    lineage = of_disk or lineage_of_all(readable, keys)  # epochs of batches may be later ones
     begins = max(lineage[0][1] if lineage else 0, disk.log_start or 0 if disk else 0)
     about = readable[0][1] if readable else None
     place = topic_id_of(copies[0])
@@ -286,7 +288,7 @@ def log_of_manifests(copies: Sequence[Copy], keys: Keys, disk: Disk | None = Non
     return list(_with_holes(log, _pieces(log, readable), unread))
 
 
-def _told_apart(
+def _readable_and_unread(
     copies: Sequence[Copy], manifests: Sequence[Manifest | str]
 ) -> tuple[list[tuple[Copy, Manifest]], list[Unread]]:
     """The segments with a manifest, and those with the reason why they have none."""
@@ -386,20 +388,20 @@ def checked_manifest(copy: Copy, keys: Keys, following: int | None) -> Manifest 
 
 
 def _with_epochs(copy: Copy, manifest: Manifest, lineage: Lineage, keys: Keys) -> Manifest | str:
-    """The manifest. If the log has no offset of its epochs, it gets the epoch of the first record batch, if that differs.
+    """The manifest. If the log has no offset of its epochs, and the batches have others, it gets those.
 
-    Returns why the segment cannot be placed if the log has no offset of that epoch either.
+    Returns why the segment has no place if the batches have no epochs.
     """
     if reach(manifest, lineage) > manifest.first:
         return manifest
     with OpenFile(_alone(copy, manifest, keys).file) as source:
         first = header_at(Log(source, chunk=PAGE), 0)
-    if first is not None and first.id.epoch in dict(manifest.epochs):
-        return manifest
-    of_batch = None if first is None else manifest._replace(epochs=((first.id.epoch, manifest.first),))
-    if of_batch is None or reach(of_batch, lineage) == manifest.first:
-        return "neither its manifest nor its first record batch has an epoch of the log"
-    return of_batch
+        if first is not None and first.id.epoch in dict(manifest.epochs):
+            return manifest  # of a leader that the log does not follow; without reading all its batches
+        epochs = _epochs_in(Log(source))
+    return (
+        manifest._replace(epochs=epochs) if epochs else "neither its manifest nor its batches have an epoch of the log"
+    )
 
 
 def _alone(copy: Copy, manifest: Manifest, keys: Keys) -> Segment:
