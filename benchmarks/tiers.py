@@ -276,9 +276,9 @@ def _newest(folder: Path, k: int, file: File) -> File:
     segment = folder / "segment.log"
     segment.write_bytes(bytes(100))
     segment.with_suffix(".index").write_bytes(b"")
-    written_to = folder / folder.name  # the manifest has the partition's number
-    write_copy(segment, written_to, range(k * 1000, k * 1000 + 1000), False, None)
-    (written,) = written_to.glob("*.rsm-manifest")
+    other = folder / folder.name  # its name is the number of the partition, which the manifest has
+    write_copy(segment, other, range(k * 1000, k * 1000 + 1000), False, None)
+    (written,) = other.glob("*.rsm-manifest")
     target = Path(file.path)
     target.write_text(written.read_text())
     written.with_suffix(".indexes").replace(target.with_suffix(".indexes"))
