@@ -171,6 +171,18 @@ def test_columns_modes_and_compressed_files(tmp_path: Path) -> None:
         rows(path, mode="FAILFAST")
 
 
+def test_an_incomplete_compressed_file_has_an_error(tmp_path: Path) -> None:
+    data = golden_bytes("window_stream")
+    path = tmp_path / "events.bin.gz"
+    path.write_bytes(data)
+    want = rows(path)
+    assert len(want) > 2
+    path.write_bytes(gzip.compress(data, mtime=0)[:-8])
+    *valid, torn = rows(path)
+    assert valid == want
+    assert (torn["position"], torn["status"], torn["error"]) == (len(data), "PARTIAL", "TRUNCATED")
+
+
 def test_long_corruption_becomes_rows_of_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "SKIPPED", 1000)
     monkeypatch.setattr(events, "CHUNK", 300)

@@ -172,6 +172,38 @@ def test_compressed_copies_are_read(tmp_path: Path) -> None:
     assert len(rows(tmp_path, **ALL)) == len(result)  # the copy is in the same directory
 
 
+@pytest.mark.parametrize(
+    "name", ["truncated", "without its end", "another follows a wrong checksum", "garbage follows"]
+)
+def test_an_incomplete_compressed_copy_has_an_error(name: str, tmp_path: Path) -> None:
+    """The records before the place are rows, and a row with an error follows, as after a torn end."""
+    data = next(log.data for log in golden.logs() if log.name.startswith("v2_none/"))
+    whole, want = gzip.compress(data, mtime=0), records(expected(data))
+    copy, count = {
+        "truncated": (whole[: len(whole) // 2], None),
+        "without its end": (whole[:-8], len(want)),
+        "another follows a wrong checksum": (whole[:-8] + bytes(8) + whole, len(want)),
+        "garbage follows": (whole + b"garbage", len(want)),
+    }[name]
+    path = tmp_path / f"{0:020}.log.gz"
+    path.write_bytes(copy)
+    *valid, torn = records(rows(path, **ALL))
+    assert torn["error"] == "TRUNCATED"
+    assert valid == want[: len(valid)]
+    assert len(valid) == count if count else 0 < len(valid) < len(want)
+    assert rows(path, rows="batches")[-1]["error"] == "TRUNCATED"
+    with pytest.raises(ValueError, match=r"TRUNCATED\. Mode FAILFAST fails there"):
+        rows(path, mode="FAILFAST")
+
+
+def test_a_copy_that_is_not_compressed_in_spite_of_its_name(tmp_path: Path) -> None:
+    """As a store or a browser leaves it that has decompressed it."""
+    case = golden.logs(("segments_v2",))[0]
+    path = tmp_path / f"{0:020}.log.gz"
+    path.write_bytes(case.data)
+    assert records(rows(path, **ALL)) == expected(case.data)
+
+
 def test_batches_read_only_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundredth of 8 MB in batches of 100 kB is read."""
     opened: list[OpenFile] = []

@@ -37,6 +37,10 @@ Planned = TypeVar("Planned")
 _LOG = logging.getLogger("sparkwire")
 
 GZIP = ".gz"
+_GZIP_MAGIC = b"\x1f\x8b"
+_MISSING = 2
+"""stands for the part of a compressed file that cannot be decompressed: an incomplete entry or event, but no unused space"""
+_DECOMPRESSED = 64 << 10  # [bytes] decompressed at a time to measure a file; an error loses at most this much
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _DBFS = re.compile(r"^dbfs:/+")
 _OPTIONS = re.compile(r"\?[a-z][a-z0-9_]*=[^&]*(&[a-z][a-z0-9_]*=[^&]*)*$")
@@ -524,6 +528,9 @@ def steady(plan: Callable[[], Planned]) -> Planned:
 class OpenFile:
     """An open file, of which ranges are read. It keeps the last bytes, so that overlapping ranges are not read again.
 
+    If a compressed file is truncated or corrupt, one more byte follows the part that can be decompressed. So the end of that part
+    never looks like the end of the data. A file that is not compressed, in spite of its name, is read unchanged.
+
     ``bytes_read`` counts the bytes requested from storage [bytes].
 
     Raises FileNotFoundError if the file no longer exists, and FileReplaced if another file has its name.
@@ -538,9 +545,12 @@ class OpenFile:
         self.broken: bool = False
         """whether a compressed file is truncated or corrupt"""
         self._input: Any = self._raw() if file.layer is None else file.layer.opened(self._raw)
-        if file.compressed:
+        if file.compressed and self._input.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC:
+            self._input.seek(0)
             self._input = gzip.GzipFile(fileobj=self._input)
             self.size: int = self._decompressed_size()
+        elif file.compressed:
+            self.size = self._input.size()
         else:
             self.size = file.size if file.size >= 0 else self._input.size()
         """size of the readable part after decompression [bytes]"""
@@ -588,11 +598,11 @@ class OpenFile:
     def _decompressed_size(self) -> int:
         size = 0
         try:
-            while block := len(self._input.read(1 << 20)):
+            while block := len(self._input.read1(_DECOMPRESSED)):
                 size += block
         except (EOFError, OSError, zlib.error):  # the part before the error can be read
             self.broken = True
-        return size
+        return size + self.broken
 
     def view(self, position: int, size: int) -> Bytes:
         """``size`` bytes from ``position`` on; fewer only at the end of the file. They are valid until the next call of ``view``.
@@ -630,6 +640,9 @@ class OpenFile:
 
     def _fill(self, position: int, out: Bytes) -> None:
         done = 0
+        if self.broken and len(out) and position + len(out) == self.size:
+            out[-1] = _MISSING
+            out = out[:-1]
         while done < len(out):
             try:
                 self._input.seek(position + done)
