@@ -181,8 +181,14 @@ def test_lag_per_group(spark: SparkSession, demo: ModuleType) -> None:
         committed("late", "orders", 1, 2),
         committed("app", "elsewhere", 0, 5),
     ]
-    rows = [(at, *commit) for at, commit in enumerate(commits)]
-    spark.createDataFrame(rows, "offset BIGINT, key BINARY, value BINARY").createOrReplaceTempView("commits")
+    rows: list[tuple[Any, ...]] = [(0, at, *commit, -1, False, None) for at, commit in enumerate(commits)]
+    # A group of an exactly-once application: one transaction is committed, the next is aborted, the last is open.
+    outcomes = ("COMMIT", "ABORT", None)
+    for at, (next_offset, outcome) in zip(range(7, 13, 2), zip((100, 200, 250), outcomes, strict=True), strict=True):
+        rows.append((0, at, *committed("once", "orders", 0, next_offset), 1000, True, None))
+        rows += [(0, at + 1, b"", b"", 1000, True, outcome)] * (outcome is not None)
+    names = "partition INT, offset BIGINT, key BINARY, value BINARY, producer_id BIGINT, is_transactional BOOLEAN"
+    spark.createDataFrame(rows, f"{names}, control_type STRING").createOrReplaceTempView("commits")
     batches = [("orders", 0, 0, 99), ("orders", 0, 100, 399), ("orders", 1, 5, 7), ("unread", 0, 0, 9)]
     columns = "topic STRING, partition INT, base_offset BIGINT, last_offset BIGINT"
     spark.createDataFrame(batches, columns).createOrReplaceTempView("batches")
@@ -191,6 +197,7 @@ def test_lag_per_group(spark: SparkSession, demo: ModuleType) -> None:
         ("app", "orders", 0, 300, 400, 100, False),
         ("app", "orders", 1, 5, 8, 3, False),
         ("late", "orders", 1, 2, 8, 3, True),
+        ("once", "orders", 0, 100, 400, 300, False),
     ]
 
 

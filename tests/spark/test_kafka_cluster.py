@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+import crc32c
 import pytest
 from pyspark.sql import SparkSession
 
@@ -16,6 +19,12 @@ from sparkwire.kafka.cluster.tables import TABLES
 from sparkwire.spark.kafka_cluster import Cluster
 from tests.support import kafka_cases as golden
 from tests.support import kafka_tiered as tiered
+from tests.support import log_files
+from tests.support.log_files import CREATED
+from tests.support.oracles import kafka as oracle
+
+TRANSACTIONAL, MARKER, LOG_APPEND_TIME, DELETE_HORIZON = 0x10, 0x30, 0x08, 0x40
+ABORT, COMMIT = 0, 1
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +125,78 @@ def test_groups_and_their_lag(spark: SparkSession, run: Path, tmp_path: Path) ->
     assert all(row.end_offset is row.lag is None for row in rows if row.topic != "orders")
 
 
+def batch(
+    base: int,
+    key: bytes,
+    value: bytes,
+    attributes: int = 0,
+    producer: int = -1,
+    times: tuple[int, int] = (CREATED, CREATED),
+) -> bytes:
+    """A record batch with one record, of short key and value; ``times`` are its base timestamp and its largest one."""
+    body = b"".join([b"\0\0\0", bytes([2 * len(key)]), key, bytes([2 * len(value)]), value, b"\0"])
+    covered = struct.pack(">hiqqqhii", attributes, 0, *times, producer, 0 if producer >= 0 else -1, -1, 1)
+    covered += varint(len(body)) + body
+    return struct.pack(">qiibI", base, 9 + len(covered), 0, 2, crc32c.crc32c(covered)) + covered
+
+
+def varint(size: int) -> bytes:
+    return bytes([2 * size]) if size < 64 else bytes([2 * size & 127 | 128, 2 * size >> 7])
+
+
+def commit(base: int, group: str, offset: int, producer: int = -1) -> bytes:
+    """A commit of a group for ``orders-0``, in a transaction if it has a producer."""
+    names = b"".join(struct.pack(">h", len(name)) + name.encode() for name in (group, "orders"))
+    key, value = struct.pack(">h", 1) + names + bytes(4), struct.pack(">hqihq", 3, offset, -1, 0, CREATED)
+    return batch(base, key, value, TRANSACTIONAL if producer >= 0 else 0, producer)
+
+
+def marker(base: int, kind: int, producer: int) -> bytes:
+    return batch(base, struct.pack(">hh", 0, kind), bytes(6), MARKER, producer)
+
+
+def test_commits_of_aborted_and_open_transactions_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    """Like a coordinator that loads the topic. An open transaction hides no commits of other groups."""
+    first = [commit(0, "plain", 50), commit(1, "once", 40, 7), marker(2, COMMIT, 7), commit(3, "once", 90, 7)]
+    second = [
+        marker(4, ABORT, 7), commit(5, "open", 30), commit(6, "open", 95, 8), commit(7, "plain", 60),
+        commit(8, "after", 70, 9), marker(9, COMMIT, 9), commit(10, "never", 10, 7),
+    ]  # fmt: skip
+    for base, entries in ((0, first), (4, second)):
+        log_files.segment(tmp_path / "__consumer_offsets-0", base, entries)
+    log_files.segment(tmp_path / "orders-0", 0, log_files.entries(0, 100, size=10))
+    rows = sparkwire.kafka.cluster(spark, str(tmp_path)).groups.collect()
+    assert {row.group: (row.committed_offset, row.lag) for row in rows} == {
+        "plain": (60, 40),
+        "once": (40, 60),
+        "open": (30, 70),
+        "after": (70, 30),
+    }
+
+
+def test_segments_of_unusual_batches(spark: SparkSession, tmp_path: Path) -> None:
+    """A batch with a delete horizon, with log append time, with times beyond TIMESTAMP; a torn batch at the end."""
+    whole, torn = log_files.entries(0, 2)
+    logs: dict[str, Iterable[bytes]] = {
+        "compacted": [batch(0, b"k", b"", DELETE_HORIZON, times=(CREATED + 86_400_000, CREATED))],
+        "appended": [batch(0, b"k", b"", LOG_APPEND_TIME, times=(0, CREATED))],
+        "micros": [batch(0, b"k", b"", times=(1000 * CREATED, 1000 * CREATED))],
+        "nanos": [batch(0, b"k", b"", times=(10**6 * CREATED, 10**6 * CREATED))],
+        "torn": [whole, torn[:-1]],
+    }
+    for topic, entries in logs.items():
+        log_files.segment(tmp_path / f"{topic}-0", 0, entries)
+    segments = sparkwire.kafka.cluster(spark, str(tmp_path)).segments
+    times = segments.selectExpr("topic", "next_offset", "unix_millis(first_timestamp)", "unix_millis(last_timestamp)")
+    assert {row[0]: tuple(row[1:]) for row in times.collect()} == {
+        "compacted": (1, None, CREATED),
+        "appended": (1, CREATED, CREATED),
+        "micros": (1, None, None),
+        "nanos": (1, None, None),
+        "torn": (1, CREATED, CREATED),
+    }
+
+
 def test_a_snapshot_without_a_footer_is_ignored(spark: SparkSession, run: Path, tmp_path: Path) -> None:
     """If the newest snapshot is truncated, an older one and the log are used. Without the log, there is a clear error."""
     source, target = run / "local/__cluster_metadata-0", tmp_path / "__cluster_metadata-0"
@@ -165,6 +246,30 @@ def test_corruption_before_valid_records_is_an_error(spark: SparkSession, run: P
     data[80] ^= 1
     log.write_bytes(data)
     with pytest.raises(ValueError, match="cannot be read"):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
+
+
+def test_zeros_before_valid_records_are_an_error(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    log = metadata_of(run, tmp_path)
+    second = oracle.batches(log.read_bytes())[1]
+    data = bytearray(log.read_bytes())
+    data[second["position"] : second["position"] + second["size"]] = bytes(second["size"])
+    log.write_bytes(data)
+    with pytest.raises(
+        ValueError, match=rf"has no records \d+ to \d+: .*cannot be read at byte {second['position']}: BAD"
+    ):
+        _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
+
+
+def test_missing_records_after_the_snapshot_are_an_error(spark: SparkSession, run: Path, tmp_path: Path) -> None:
+    """As in a copy that lacks a segment."""
+    log = metadata_of(run, tmp_path)
+    data, batches = log.read_bytes(), oracle.batches(log.read_bytes())
+    cut, end = (batches[k]["position"] for k in (5, 20))
+    log.write_bytes(data[:cut])
+    log_files.segment(log.parent, batches[20]["base_offset"], [data[end:]])
+    lost = f"has no records {batches[5]['base_offset']} to {batches[20]['base_offset'] - 1}$"
+    with pytest.raises(ValueError, match=lost):
         _ = sparkwire.kafka.cluster(spark, str(tmp_path)).topics
 
 

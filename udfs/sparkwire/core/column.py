@@ -28,8 +28,8 @@ from sparkwire.kernels.text import millis_to_micros, nanos_to_micros, same_bytes
 Offsets = npt.NDArray[np.integer[Any]]
 
 # Spark's TIMESTAMP runs from 0001-01-01 to 9999-12-31 [us since epoch].
-_FIRST_MICROSECOND = -62_135_596_800_000_000
-_LAST_MICROSECOND = 253_402_300_799_999_999
+FIRST_MICROSECOND = -62_135_596_800_000_000
+LAST_MICROSECOND = 253_402_300_799_999_999
 INT32_MAX = 2**31 - 1
 _MAX_WIDTH = 8  # [bytes] the widest item
 _FEW_KEYS = 32  # maximum number of keys in a map to compare with each other
@@ -221,7 +221,7 @@ def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = No
     if unit == "ns":
         nanos_to_micros(values, micros)
         return primitive(micros, valid, TIMESTAMP)
-    first, last = _FIRST_MICROSECOND // 1000, _LAST_MICROSECOND // 1000
+    first, last = FIRST_MICROSECOND // 1000, LAST_MICROSECOND // 1000
     if not millis_to_micros(values, first, last, micros):
         inside = (values >= first) & (values <= last)
         valid = inside if valid is None else valid & inside
@@ -230,7 +230,7 @@ def timestamps(values: Ints, unit: Literal["ms", "ns"], valid: Bools | None = No
 
 def micros(values: Ints, valid: Bools | None = None) -> pa.Array:
     """TIMESTAMP from ``values`` [us since epoch]; NULL outside Spark's range."""
-    inside = (values >= _FIRST_MICROSECOND) & (values <= _LAST_MICROSECOND)
+    inside = (values >= FIRST_MICROSECOND) & (values <= LAST_MICROSECOND)
     return primitive(values, inside if valid is None else valid & inside, TIMESTAMP)
 
 

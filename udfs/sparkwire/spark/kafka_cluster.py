@@ -11,10 +11,11 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypedDict
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from sparkwire.base.printable import printable
+from sparkwire.core.column import FIRST_MICROSECOND, LAST_MICROSECOND
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
 from sparkwire.spark.functions.discovery import explained
@@ -30,6 +31,8 @@ Row = dict[str, Any]
 METADATA: Final = "__cluster_metadata-0"
 _SNAPSHOT: Final = re.compile(r"(\d{20})-\d{10}\.checkpoint$")
 _OPTIONS: Final = ("remotePath", "encryptionKeys")
+_OF_HEADER: Final = ("base_offset", "last_offset", "base_timestamp_ms", "max_timestamp_ms")
+"""columns that an incomplete batch has, too, although its records do not exist"""
 _NOTHING: Final = ("matches no file", "does not exist", "has no segment")
 
 
@@ -155,20 +158,29 @@ class Cluster:
     @cached_property
     def segments(self) -> DataFrame:
         """Segments, read from the headers of their batches."""
-        columns = "topic, partition, tier, file, position, size, base_offset, last_offset, base_timestamp_ms, max_timestamp_ms"
+        columns = (
+            "topic, partition, tier, file, position, size, base_offset, last_offset, timestamp_type, base_timestamp_ms, "
+            "max_timestamp_ms, delete_horizon_ms"
+        )
         logs = self._logs("*-*", rows="batches", columns=columns, remote=True)
         if logs is None:
             return self._table("segments", [])
         first = F.min(F.coalesce("base_offset", "last_offset"))
+        # With log append time, all records have the largest timestamp. A delete horizon replaces the base timestamp.
+        earliest = F.expr(
+            "CASE WHEN timestamp_type = 'LogAppendTime' THEN max_timestamp_ms "
+            "WHEN delete_horizon_ms IS NULL THEN base_timestamp_ms END"
+        )
         tables = (
             logs.where("topic IS NOT NULL")
+            .withColumns({name: F.when(F.col("size").isNotNull(), F.col(name)) for name in _OF_HEADER})
             .groupBy("topic", "partition", "tier", "file")
             .agg(
                 first.alias("base_offset"),
                 (F.max("last_offset") + 1).alias("next_offset"),
                 F.max(F.expr("position + size")).alias("bytes"),
-                F.timestamp_millis(F.min("base_timestamp_ms")).alias("first_timestamp"),
-                F.timestamp_millis(F.max("max_timestamp_ms")).alias("last_timestamp"),
+                _timestamp(F.min(earliest)).alias("first_timestamp"),
+                _timestamp(F.max("max_timestamp_ms")).alias("last_timestamp"),
             )
         )
         return _commented("segments", tables)
@@ -183,7 +195,7 @@ class Cluster:
         offsets = records.where("kind = 'OFFSET'")
         keys = ["group", "topic", "partition"]
         last = _last(offsets, keys).where("version IS NOT NULL AND error IS NULL")
-        committed_at = F.timestamp_millis("commit_timestamp_ms")
+        committed_at = _timestamp(F.col("commit_timestamp_ms"))
         behind = F.greatest(F.col("end_offset") - F.col("committed_offset"), F.lit(0))
         lag = F.when(F.col("end_offset").isNotNull(), behind)  # greatest() ignores NULL
         tables = (
@@ -224,17 +236,20 @@ class Cluster:
         if rows is None and snapshots is None:
             return None
         begin, changes = self._snapshot(snapshots or [])
-        after = [row for row in rows or [] if row["offset"] >= begin and self._is_requested(row)]
-        first = min((row["offset"] for row in rows or []), default=begin)
+        with_offset = [row for row in rows or [] if row["offset"] is not None]
+        after = [row for row in with_offset if row["offset"] >= begin and self._is_requested(row)]
+        first = min((row["offset"] for row in with_offset), default=begin)
         if first > begin:
             raise ValueError(
                 printable(
                     f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
                     + (f" {self._at}" if self._at is not None else "")
+                    + next((f": {_unreadable(row)}" for row in snapshots or [] if row["error"]), "")
                 )
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
-        self._check_requested(folder, rows or [], begin)
+        _check_whole(folder, rows or [], begin, end)
+        self._check_requested(folder, with_offset, begin)
         return MetadataLog(changes + [change for row in after for change in _change(row)], end)
 
     def _check_requested(self, folder: str, rows: Sequence[Row], begin: int) -> None:
@@ -302,13 +317,14 @@ class Cluster:
 
     def _records(self, topic: str, function: str) -> DataFrame | None:
         """The decoded records of an internal topic; None if it does not exist."""
-        logs = self._logs(f"{topic}-*", columns="offset, timestamp, key, value, error")
+        columns = "offset, timestamp, key, value, error, file, producer_id, is_transactional, is_control, control_type"
+        logs = self._logs(f"{topic}-*", columns=columns, controlRecords="true")
         if logs is None:
             return None
         if isinstance(self._at, datetime):
             logs = logs.where(F.col("timestamp") <= F.lit(self._at))
         decoded = udf(function, best_interface(self._spark))(F.col("key"), F.col("value"))
-        valid = logs.where("error IS NULL")
+        valid = _effective(logs.where("error IS NULL"))
         return valid.select(F.col("offset").alias("_offset"), decoded.alias("r")).select("_offset", "r.*")
 
     def _logs(self, pattern: str, remote: bool = False, **options: str) -> DataFrame | None:
@@ -341,6 +357,25 @@ def _commented(name: str, table: DataFrame) -> DataFrame:
     )
 
 
+def _effective(records: DataFrame) -> DataFrame:
+    """The records that a coordinator uses: all but control records and those of aborted and open transactions.
+
+    Unlike with ``read_committed``, an open transaction does not hide the later records of others.
+    """
+    directory = F.regexp_extract("file", "^(.*)/", 1)
+    later = Window.partitionBy(directory, "producer_id").orderBy("offset").rowsBetween(0, Window.unboundedFollowing)
+    marker = F.first("control_type", ignorenulls=True).over(later)
+    transactions = records.where("is_transactional").withColumn("_marker", marker)
+    committed = transactions.where("NOT is_control AND _marker = 'COMMIT'").drop("_marker")
+    return records.where("NOT is_transactional AND NOT is_control").unionByName(committed)
+
+
+def _timestamp(millis: Column) -> Column:
+    """TIMESTAMP of a time [ms since epoch]; NULL outside Spark's range, as in `kafka_log`."""
+    is_inside = millis.between(FIRST_MICROSECOND // 1000, LAST_MICROSECOND // 1000)
+    return F.when(is_inside, F.timestamp_millis(millis))
+
+
 def _checked_at(at: int | datetime | None) -> int | datetime | None:
     """Check ``at``. Raises ValueError if it is neither an offset nor a possible time of a record."""
     if at is None or (isinstance(at, int) and not isinstance(at, bool)):
@@ -367,9 +402,27 @@ def _without_truncated_tail(rows: list[Row] | None) -> list[Row] | None:
     return rows[:valid]
 
 
+def _check_whole(folder: str, rows: Iterable[Row], begin: int, end: int) -> None:
+    """Raise ValueError if the log lacks an offset from ``begin`` to before ``end``. The metadata log has no gaps."""
+    following, unreadable = begin, ""
+    for row in rows:
+        offset = row["offset"]
+        if row["error"]:
+            unreadable = f": {_unreadable(row)}"
+        if offset is not None and following < offset < end:
+            raise ValueError(printable(f"{folder} has no records {following} to {offset - 1}{unreadable}"))
+        if offset is not None:
+            following = max(following, offset + 1)
+
+
+def _unreadable(row: Row) -> str:
+    at = f"byte {row['position']}" if row["offset"] is None else f"offset {row['offset']}"
+    return f"{row['file']} cannot be read at {at}: {row['error']}"
+
+
 def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
     if row["error"]:
-        raise ValueError(printable(f"{row['file']} cannot be read at offset {row['offset']}: {row['error']}"))
+        raise ValueError(printable(_unreadable(row)))
     if row["type"] is not None and row["value"] is not None:
         yield MetadataChange(row["type"], json.loads(row["value"]))
 

@@ -138,8 +138,12 @@ TABLES: Final[Mapping[str, ClusterTable]] = {
         ("base_offset", "BIGINT", "Offset of the first record."),
         ("next_offset", "BIGINT", "Offset after the last record."),
         ("bytes", "BIGINT", "Size of all batches [bytes]."),
-        ("first_timestamp", "TIMESTAMP", "Earliest base timestamp of a batch."),
-        ("last_timestamp", "TIMESTAMP", "Latest timestamp of a record."),
+        (
+            "first_timestamp",
+            "TIMESTAMP",
+            "Earliest base timestamp of a batch, or append time. Batches with a delete horizon have none.",
+        ),
+        ("last_timestamp", "TIMESTAMP", "Latest timestamp of a record; NULL if TIMESTAMP cannot hold it."),
         ("file", "STRING", "Path of the segment."),
     ),
 }  # fmt: skip
