@@ -295,6 +295,7 @@ def test_a_log_that_a_broker_would_truncate_is_not_appended_to(tmp_path: Path) -
         ({"partition": None}, {}, "topic orders, partition None, offset 10: partition is NULL"),
         ({"partition": -1}, {}, "topic orders, partition -1, offset 10: partition has to be from 0 to 2147483647"),
         ({"timestamp_ms": -1}, {}, "topic orders, partition 0, offset 10: its timestamp is -1 ms, which means none in Kafka"),
+        ({"timestamp": datetime(2026, 11, 1, tzinfo=UTC)}, {}, "offset 10: its timestamp and its timestamp_ms differ: leave out"),
         ({"partition_leader_epoch": -2}, {}, "topic orders, partition 0, offset 10: epoch has to be from -1 to 2147483647"),
         ({"timestamp_ms": -2}, {}, "topic orders, partition 0, offset 10: timestamp has to be from -1 to"),
         ({"headers": [{"key": None, "value": b""}]}, {}, "topic orders, partition 0, offset 10: a header without a key"),

@@ -78,10 +78,14 @@ def _named_types(numbers: pa.Array) -> pa.Array:
 def _millis(columns: dict[str, pa.Array], count: int) -> pa.Array:
     stored = columns["timestamp_ms"].cast(pa.int64()) if "timestamp_ms" in columns else pa.nulls(count, pa.int64())
     if "timestamp" in columns:
-        moments = columns["timestamp"].cast(pa.timestamp("us", "UTC"))
-        micros = np.asarray(moments.cast(pa.int64()).fill_null(0))
-        stored = pc.coalesce(stored, primitive(micros // 1000, bools_of(moments.is_valid())))
+        stored = pc.coalesce(stored, _floor_millis(columns["timestamp"]))
     return stored.fill_null(NO_TIMESTAMP)
+
+
+def _floor_millis(timestamp: pa.Array) -> pa.Array:
+    """A TIMESTAMP column [ms since epoch], rounded toward the past."""
+    moments = timestamp.cast(pa.timestamp("us", "UTC"))
+    return primitive(np.asarray(moments.cast(pa.int64()).fill_null(0)) // 1000, bools_of(moments.is_valid()))
 
 
 def _appended(write: LogWrite, columns: dict[str, pa.Array], count: int) -> pa.Array:
@@ -119,6 +123,9 @@ def _check(write: LogWrite, rows: pa.RecordBatch, columns: dict[str, pa.Array]) 
             _reject_first(
                 rows, is_mark, f"its timestamp is {NO_TIMESTAMP} ms, which means none in Kafka: use NULL for none"
             )
+    if "timestamp" in columns and "timestamp_ms" in columns:
+        differ = pc.not_equal(_floor_millis(columns["timestamp"]), columns["timestamp_ms"].cast(pa.int64()))
+        _reject_first(rows, differ, "its timestamp and its timestamp_ms differ: leave out one of the two columns")
     headers = rows.column("headers")
     if headers.flatten().flatten()[0].null_count:
         keys = ((k, some.values.flatten()[0]) for k, some in enumerate(headers) if some.is_valid)
