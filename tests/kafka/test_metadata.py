@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkwire.kafka.cluster.metadata import HIDDEN, ClusterState, MetadataChange
+from sparkwire.kafka.write.check import cluster_state
 from tests.support import kafka_tiered as tiered
+from tests.support.oracles import kafka as oracle
 
 Table = list[dict[str, Any]]
 LOGS = [
@@ -138,3 +141,21 @@ def test_a_change_has_only_the_changed_fields() -> None:
     assert (row["leader"], row["leader_epoch"], row["isr"], row["partition_epoch"]) == (-1, 6, [], 10)
     state.apply([MetadataChange("ClearElrRecord", {"topicName": "orders"})])
     assert state.partition_rows()[0]["eligible_leader_replicas"] == []
+
+
+@pytest.mark.parametrize("byte", [b"\0", b"\x7f"])
+def test_the_log_ends_at_unreadable_bytes(byte: bytes, tmp_path: Path) -> None:
+    """A broker truncates the log there, so that valid batches after them do not count."""
+    data = tiered.run_files("plain")[f"local/__cluster_metadata-0/{0:020}.log"]
+    corrupt = next(batch for batch in oracle.batches(data) if batch["base_offset"] > 60)
+    begin, size = corrupt["position"], corrupt["size"]
+    log = tmp_path / f"__cluster_metadata-0/{0:020}.log"
+    log.parent.mkdir()
+    log.write_bytes(data[:begin])
+    before = cluster_state(str(tmp_path))
+    log.write_bytes(data[:begin] + byte * size + data[begin + size :])
+    after = cluster_state(str(tmp_path))
+    assert before is not None
+    assert after is not None
+    assert tables(after) == tables(before)
+    assert before.topics

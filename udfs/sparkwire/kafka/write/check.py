@@ -145,6 +145,7 @@ def _checkpoint(folder: Folder, name: str) -> dict[str, int]:
 class _Record(NamedTuple):
     file: str
     offset: int
+    """of bytes without a header, the offset after the record before them"""
     type: str | None
     value: str | None
     is_valid: bool
@@ -176,7 +177,7 @@ def _records(path: str) -> list[_Record] | None:
         tasks = kafka_log.plan(query)
     except (FileNotFoundError, ValueError):  # there is no metadata log
         return None
-    records = []
+    records = list[_Record]()
     for task in tasks:
         for batch in kafka_log.read(query, task):
             file, offset, key, value, corrupt = (batch.column(k) for k in range(5))
@@ -184,7 +185,9 @@ def _records(path: str) -> list[_Record] | None:
             types, values, errors = (decoded.field(name) for name in ("type", "value", "error"))
             columns = (one.to_pylist() for one in (file, offset, types, values, errors, corrupt))
             for name, at, type, text, wrong, broken in zip(*columns, strict=True):
-                records.append(_Record(name, -1 if at is None else at, type, text, wrong is None and broken is None))
+                following = records[-1].offset + 1 if records else 0
+                is_valid = wrong is None and broken is None
+                records.append(_Record(name, following if at is None else at, type, text, is_valid))
     return records
 
 
