@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sparkwire.avro import payloads, to_python, typed_rows
-from sparkwire.avro.schemas import schemas_of
+from sparkwire.avro.schemas import schemas_of, with_digests
 from sparkwire.databus import event_payloads as events_payloads
 from tests.support.databus_cases import golden_events, golden_lines
 
@@ -139,6 +139,32 @@ def test_errors(tmp_path: Path) -> None:
     for given, sentence in rejected:
         with pytest.raises(ValueError, match=sentence):
             schemas_of(given)
+
+
+def test_the_fingerprint_of_a_databus_relay() -> None:
+    """Avro 1.4.0 wrote the text of this MD5: without docs of types, names of arrays, and properties that are no texts."""
+    phone = {
+        "name": "phone",
+        "type": "record",
+        "doc": "one",
+        "fields": [{"name": "number", "doc": "E.164", "type": "string", "length": 20}],
+        "meta": "dbFieldName=PHONES;",
+    }
+    phones = {"name": "phonesArray", "type": "array", "items": phone}
+    customer = {
+        "doc": "Auto-generated Avro schema for sy$customer",
+        "type": "record",
+        "name": "Customer_V1",
+        "namespace": "com.shop",
+        "meta": "dbFieldName=sy$customer;pk=id;",
+        "fields": [
+            {"name": "id", "default": None, "type": ["null", "long"], "meta": "dbFieldName=ID;dbFieldPosition=0;"},
+            {"name": "phones", "default": None, "type": ["null", phones]},
+        ],
+    }
+    fingerprint = bytes.fromhex("91e1db38967eb2218eb119f501d6e39f")
+    assert schemas_of([json.dumps(customer)]).keys[fingerprint] == 0
+    assert with_digests(schemas_of({7: customer})).keys[fingerprint] == 0
 
 
 def test_sources(tmp_path: Path) -> None:

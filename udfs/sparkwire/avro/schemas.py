@@ -148,7 +148,7 @@ def _by_digest(schemas: Sequence[_Passed]) -> Schemas:
     versions: dict[int, list[int]] = {}
     for k, (where, schema, version) in enumerate(schemas):
         texts.append(_checked_text(schema, where))
-        for text in (texts[k], schema) if isinstance(schema, str) else (texts[k],):
+        for text in (*_java_texts(texts[k]), *([schema] if isinstance(schema, str) else [])):
             keys |= dict.fromkeys(_digests(text), k)
         if version is not None:
             versions.setdefault(version, []).append(k)
@@ -162,7 +162,8 @@ def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
 
 def with_digests(schemas: Schemas) -> Schemas:
     """Add the fingerprints of the texts as keys, which identify a schema in Databus events."""
-    digests: dict[Hashable, int] = {key: k for k, text in enumerate(schemas.texts) for key in _digests(text)}
+    texts = ((k, text) for k, own in enumerate(schemas.texts) for text in _java_texts(own))
+    digests: dict[Hashable, int] = {key: k for k, text in texts for key in _digests(text)}
     return schemas._replace(keys={**digests, **schemas.keys})
 
 
@@ -197,12 +198,48 @@ def _checked_text(schema: Any, where: str) -> str:
 
 
 def java_text(schema: Any) -> str:
-    """The result of Java's ``Schema.parse(schema).toString()``, of which Databus computes the MD5.
+    """The result of Java's ``Schema.parse(schema).toString()``, in today's versions of Avro.
 
     The text has no blanks, and its members are in Java's order. A namespace appears where it changes. Docs, defaults and
     properties stay.
     """
     return json.dumps(_java(loaded(schema), "", set()), separators=(",", ":"), ensure_ascii=False)
+
+
+def _java_texts(text: str) -> tuple[str, str]:
+    """The text of a schema as Avro's Java writes it, and as Avro 1.4 does, of which Databus itself takes the MD5.
+
+    They differ from Avro 1.4 in the namespaces of types within a record that has another namespace.
+    """
+    return text, java_text(_as_in_avro_1_4(loaded(text)))
+
+
+_RESERVED_IN_1_4: Final = ("doc", "fields", "items", "name", "namespace", "size", "symbols", "values", "type")
+
+
+def _as_in_avro_1_4(json_type: Any) -> Any:
+    """A schema without what the text of Avro 1.4 leaves out: docs of types, aliases of fields, properties that are no texts."""
+    if isinstance(json_type, list):
+        return [_as_in_avro_1_4(branch) for branch in json_type]
+    if isinstance(json_type, str):
+        return json_type
+    kept = {name: value for name, value in json_type.items() if _is_text_property(name, value)}
+    for name in _RESERVED.get(json_type["type"], ("type",)):
+        if name in json_type and name not in ("doc", "default"):
+            kept[name] = _as_in_avro_1_4(json_type[name]) if name in ("items", "values") else json_type[name]
+    if "fields" in kept:
+        kept["fields"] = [_field_as_in_avro_1_4(item) for item in kept["fields"]]
+    return kept
+
+
+def _field_as_in_avro_1_4(item: Mapping[str, Any]) -> dict[str, Any]:
+    own = {name: item[name] for name in ("name", "doc", "default", "order") if name in item}
+    properties = {name: value for name, value in item.items() if name not in own and _is_text_property(name, value)}
+    return own | {"type": _as_in_avro_1_4(item["type"])} | properties
+
+
+def _is_text_property(name: str, value: Any) -> bool:
+    return isinstance(value, str) and name not in _RESERVED_IN_1_4
 
 
 _RESERVED: Final = {

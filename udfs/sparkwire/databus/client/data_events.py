@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from hashlib import md5
 from itertools import chain, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import parse
+from sparkwire.avro.schemas import schemas_of
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import binary_of, spans_of
@@ -49,11 +49,12 @@ class Source:
 
     @classmethod
     def of(cls, id: int, name: str, *schemas: str) -> Source:
-        """A source with its schemas from the oldest to the latest. Their ids are the MD5 of their texts, as in Databus.
+        """A source with its schemas, JSON texts from the oldest to the latest.
 
-        The texts must be those of Java's ``Schema.toString()``.
+        Their ids are the MD5 of the texts that Avro's Java writes of them, in the version of Databus or a newer one.
         """
-        return cls(id, name, {md5(schema.encode(), usedforsecurity=False).digest(): schema for schema in schemas})
+        places = sorted(schemas_of(schemas).keys.items(), key=lambda key: key[1])
+        return cls(id, name, {key: schemas[k] for key, k in places if isinstance(key, bytes)})
 
     @cached_property
     def schema(self) -> str | None:
