@@ -83,6 +83,32 @@ def test_columns_that_a_version_of_a_databus_schema_lacks(spark: SparkSession, t
     assert [tuple(row) for row in merged.collect()] == expected
 
 
+def test_versions_of_a_databus_source_have_records_with_other_names(spark: SparkSession) -> None:
+    """Databus's schema generators number them. Without its older schema, a source would lose the events before an ALTER TABLE."""
+    first, second = (MEMBER.replace('"Member"', f'"Member_V{version}"') for version in (1, 2))
+    second = second.replace('"fields":[', '"fields":[{"name":"age","type":["null","int"]},')
+    events = [
+        event(1, 40, 1, member(1, "a"), schema_id=md5(first.encode()).digest()),
+        event(2, 40, 2, b"\2\x0e" + member(2, "b"), schema_id=md5(second.encode()).digest()),
+    ]
+    df = spark.createDataFrame([(one,) for one in events], "event BINARY")
+    for table in ("com.shop.Member", "Member", "com.shop.Member_V2", "Member_V1"):
+        changes = sparkwire.changes(df, "event", format="databus", table=table, schemas=[first, second])
+        rows = changes.select("_table_", "id", "name", "age", "_unavailable_", "_error_").orderBy("id").collect()
+        assert [tuple(row) for row in rows] == [
+            ("com.shop.Member", 1, "a", None, ["age"], None),
+            ("com.shop.Member", 2, "b", 7, None, None),
+        ]
+    assert list(sparkwire.changes_by_table(df, "event", format="databus", schemas=[first, second])) == [
+        "com.shop.Member"
+    ]
+    frames = sparkwire.databus.rows_by_source(df, "event", [first, second])
+    assert [tuple(row) for row in frames["com.shop.Member"].select("id", "name", "age").orderBy("id").collect()] == [
+        (1, "a", None),
+        (2, "b", 7),
+    ]
+
+
 def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Path) -> None:
     """One row for each key, also across files. Windows that span files are used, open windows are not."""
     history = Members(6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -304,12 +304,13 @@ def type_name(schema: Schema) -> str:
     return schema.name or (first.name or first.kind if not more else schema.kind)
 
 
-def by_name(schemas: Schemas, *, framed: bool = True) -> Mapping[str, RowsReader]:
+def by_name(schemas: Schemas, *, framed: bool = True, named: Callable[[str], str] = str) -> Mapping[str, RowsReader]:
     """A reader for each type, with the fields of its last schema. Each reader has only the schemas of that name.
 
-    A union of several records belongs to each of them.
+    ``named`` returns the name of a reader from that of a type. A union of several records belongs to each of them.
     """
-    names = [[type_name(part) for part in _records_of(schema) or [schema]] for schema in schemas.parsed()]
+    of_records = [(schema, _records_of(schema)) for schema in schemas.parsed()]
+    names = [[type_name(r) for r in records] or [named(type_name(schema))] for schema, records in of_records]
     readers: dict[str, RowsReader] = {}
     for name in dict.fromkeys(name for of_schema in names for name in of_schema):
         same_name = [k for k, of_schema in enumerate(names) if name in of_schema]

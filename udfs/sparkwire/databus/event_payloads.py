@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Mapping
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.avro.payloads import Payloads
+from sparkwire.avro.registry import Registry
+from sparkwire.avro.schemas import Schemas, with_digests
+from sparkwire.avro.typed_rows import RowsReader, by_name
 from sparkwire.core.column import bools_of
 from sparkwire.databus.functions import FORMAT
 from sparkwire.kernels.load import Bools
 
 _FUNCTIONS: Final = FORMAT.by_name
+_VERSION: Final = re.compile(r"_V[0-9]+$")
 EVENT_COLUMNS: Final = ("sequence", "timestamp", "src_id", "opcode", "key")
 """fields of the Databus event that a typed row has, as columns with underscores around the name"""
 
@@ -35,3 +41,25 @@ def of_events(events: pa.Array) -> Payloads:
         pc.and_not(pa.array(is_data(events)), pc.and_(is_delete, is_empty)), result_of("dbus_value", events), None
     )
     return Payloads.binary(values, result_of("dbus_schema_id", events), result_of("dbus_error", events))
+
+
+def schemas_of_events(schemas: Any) -> Schemas:
+    """The schemas that a caller passes, or those of a `Registry`. Raises ValueError if it finds schemas only by their ids."""
+    registry = Registry.of(schemas)
+    ids = registry.ids()
+    if ids is None:
+        raise ValueError(
+            "a fingerprint identifies the schema of an event, but this registry finds schemas by id: pass subjects=[…] to it, "
+            "so that it has their schemas"
+        )
+    return with_digests(registry.schemas(ids))
+
+
+def source_name(record: str) -> str:
+    """The source of a record. Databus's schema generators name the records of a source ``Person_V1``, ``Person_V2``."""
+    return _VERSION.sub("", record)
+
+
+def by_source(schemas: Schemas) -> Mapping[str, RowsReader]:
+    """A reader for each source, with all versions of its schema."""
+    return by_name(schemas, named=source_name)

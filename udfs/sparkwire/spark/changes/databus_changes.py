@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from sparkwire.avro.schemas import schemas_of
-from sparkwire.avro.typed_rows import by_name
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, ChangeBatch, check_keys
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema, lacks_columns
 from sparkwire.core.names import unknown_table
+from sparkwire.databus.event_payloads import by_source, schemas_of_events, source_name
 from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request, check_place
 from sparkwire.spark.frames import check_binary, quoted
@@ -30,9 +29,9 @@ def reading(request: Request) -> Reading:
         raise ValueError(
             "changes() of databus expected schemas, a folder of .avsc files, a list or a mapping; got none"
         )
-    schemas = schemas_of(request.schemas)
-    readers = by_name(schemas)
-    name = request.table if request.table in readers else _by_short_name(request.table, list(readers))
+    schemas = schemas_of_events(request.schemas)
+    readers = by_source(schemas)
+    name = _name_of(request.table, list(readers))
     read = readers[name]._replace(fields_of_last=False)
     keys = tuple(request.keys) if request.keys else keys_in_schema(read.schemas.texts[-1])
     source = DatabusSource(name, read, keys, schemas, request.epoch if isinstance(request.epoch, int) else 0)
@@ -63,11 +62,14 @@ def reading(request: Request) -> Reading:
 
 def tables(request: Request) -> list[str]:
     """The sorted names of the sources that have schemas."""
-    return sorted(by_name(schemas_of(request.schemas)))
+    return sorted(by_source(schemas_of_events(request.schemas)))
 
 
-def _by_short_name(table: str, names: Sequence[str]) -> str:
-    matches = [name for name in names if name.rpartition(".")[2] == table]
+def _name_of(table: str, names: Sequence[str]) -> str:
+    """The source that a user names: in full or without the namespace, or by one of its versions."""
+    source = source_name(table)
+    matches = [name for name in names if name == table] or [name for name in names if name == source]
+    matches = matches or [name for name in names if name.rpartition(".")[2] == source]
     if len(matches) != 1:
         raise unknown_table(table, sorted(names), "the schemas")
     return matches[0]

@@ -15,11 +15,18 @@ from pyspark.sql.types import BinaryType, StructType
 from sparkwire.avro.payloads import Payloads, ids_as_text
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
-from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas, schemas_of
+from sparkwire.avro.schemas import UNKNOWN_SCHEMA, Schemas
 from sparkwire.avro.typed_rows import LiveReader, RowsReader, by_name, check_one_type
 from sparkwire.avro.typed_values import Typed, encoded, typed
 from sparkwire.core.names import distinct_names
-from sparkwire.databus.event_payloads import EVENT_COLUMNS, is_data, of_events, result_of
+from sparkwire.databus.event_payloads import (
+    EVENT_COLUMNS,
+    by_source,
+    is_data,
+    of_events,
+    result_of,
+    schemas_of_events,
+)
 from sparkwire.spark.frames import from_arrow_schema, from_arrow_type, is_name_in, with_distinct_names
 from sparkwire.spark.functions.udf import Call, best_interface, session_time_zone
 from sparkwire.spark.rows.payload_column import Arrays, PayloadColumn, Taken
@@ -318,7 +325,8 @@ def rows_by_source(
         the BINARY column of events
     schemas
         a folder of ``.avsc`` files, a list of schemas, or a mapping from fingerprints or versions to schemas, as for
-        `sparkwire.avro.rows`. A source is the full name of a record; the last schema of a source is the reader's schema
+        `sparkwire.avro.rows`. A source is the full name of a record, without the version of ``Person_V2``. The last schema of a
+        source is the reader's schema
 
     Returns
     -------
@@ -339,9 +347,9 @@ def rows_by_source(
     >>> tables = sparkwire.databus.rows_by_source(events.where("status = 'OK'"), "event", "/schemas")
     >>> tables["com.shop.Orders"].where("_opcode_ = 'DELETE'")
     """
-    readable = schemas_of(schemas)
+    readable = schemas_of_events(schemas)
     events = PayloadColumn.of(df.select(column), column, Registry.of(schemas), None, "databus", None)
-    of_sources = {name: _of_source(events, read) for name, read in by_name(readable).items()}
+    of_sources = {name: _of_source(events, read) for name, read in by_source(readable).items()}
     return of_sources | {UNKNOWN_SCHEMA: _of_no_source(events, readable)}
 
 
