@@ -149,6 +149,15 @@ def test_a_time_out_of_range_is_an_error(time: int) -> None:
         assert (row["_time_"], row["_error_"]) == (None, "BAD_FIELD")
 
 
+@pytest.mark.parametrize("type", [None, "STRING"])
+def test_a_partial_update_of_json_is_no_value(type: str | None) -> None:
+    """With MySQL's binlog_row_value_options=PARTIAL_JSON, Canal writes an expression; without a change, the column's name."""
+    for text in ("JSON_REPLACE(v, '$.id', 3)", "JSON_INSERT(JSON_REPLACE(v, '$.id', 3), '$.star', 5)", "v"):
+        assert value("json", text, type) == (None, text)
+    for text in ('{"a": 1}', "[]", '"JSON_SET("', "-1.5", "true", "null", ' {"a": 1}', ""):
+        assert value("json", text, type) == (text, None)
+
+
 # ---------------------------------------------------------------- old rows
 
 

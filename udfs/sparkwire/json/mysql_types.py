@@ -108,6 +108,8 @@ _NIBBLES[np.frombuffer(b"0123456789abcdefABCDEF", np.uint8)] = [*range(16), *ran
 """the value of each hexadecimal digit"""
 _MASK: Final = re.compile("[0-9]{1,20}")
 _WIDTH: Final = re.compile("[0-9]{1,4}")
+_JSON: Final = r"^(\s*([\[{\"0-9-]|(true|false|null)\b)|$)"
+"""how JSON begins; an empty text stays"""
 _DECIMAL_TEXT: Final = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
 
 
@@ -241,6 +243,11 @@ def _strings(texts: pa.Array, _: Type) -> pa.Array:
     return texts
 
 
+def _json_texts(texts: pa.Array, _: Type) -> pa.Array:
+    """JSON; NULL for the expression that Canal writes of a partial update: ``JSON_REPLACE(doc, '$.a', 1)``."""
+    return pc.if_else(pc.match_substring_regex(texts, _JSON), texts, None)
+
+
 def _dates(texts: pa.Array, _: Type) -> pa.Array:
     return plain_texts.dates(texts)
 
@@ -355,7 +362,7 @@ _READERS: Final[dict[str, Callable[[pa.Array, Type], pa.Array]]] = {
     "double": _floats,
     "boolean": _booleans,
     "string": _strings,
-    "json_text": _strings,
+    "json_text": _json_texts,
     "text_latin1": _latin1_text,
     "binary": _base64,
     "binary_latin1": _latin1,

@@ -69,6 +69,7 @@ _OTHER_THAN_TEXT: Final = {
     "binary_latin1",
     "binary_hex",
     "json",
+    "json_text",
     "text_latin1",
     "enum",
     "set",
