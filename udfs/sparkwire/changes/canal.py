@@ -49,7 +49,8 @@ _GTID: Final = (
     r"(?P<server>[0-9a-fA-F-]{36}):(?:[0-9]+-)?(?P<number>[0-9]{1,18}))$"
 )
 """MariaDB's domain, server and sequence; or MySQL's server and number"""
-_MARIADB: Final = r"^[0-9]+-[0-9]+-[0-9]+$"
+_MARIADB: Final = r"^[0-9]+-[0-9]+-[0-9]+(,[0-9]+-[0-9]+-[0-9]+)*$"
+"""one of each domain"""
 
 
 @text_cache(1024)
