@@ -408,6 +408,23 @@ def test_a_row_of_an_unknown_table(names: dict[str, Any], is_first: bool) -> Non
     assert row["_error_"] is None
 
 
+@pytest.mark.parametrize("op", ["INSERT", "TRUNCATE"])
+def test_a_row_of_an_unknown_schema(op: str) -> None:
+    """Two schemas may have a table of this name: wal2json with include-schemas=0, control records of DMS."""
+    images = (m.ROW if op == "INSERT" else None), None
+    for format in ("wal2json", "dms", "ogg"):
+        message = m.MAKERS[format](op, *images)
+        message.pop("schema", None)
+        message |= {"metadata": message["metadata"] | {"schema-name": ""}} if format == "dms" else {}
+        message |= {"table": "customers"} if format != "dms" else {}
+        options = ("pk", "xid", "lsn", "timestamp")
+        for one in (message, {name: message[name] for name in message if name not in options}):
+            [row] = rows([record(one)], format)
+            assert row["_error_"] == "MISSING_FIELD"
+        [row] = rows([record(message)], format, table="customers")
+        assert parts(row, "_op_", "_error_") == (op, None)
+
+
 # ---------------------------------------------------------------- what a message is
 
 

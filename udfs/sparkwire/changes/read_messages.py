@@ -140,10 +140,10 @@ def _contradicts(fields: Fields, is_truncate: Bools) -> Bools:
 
 
 def _is_nameless(fields: Fields, table: Table) -> Bools:
-    """Messages that do not name their table, or not the database that the caller names. Flink's messages have no names."""
+    """Messages that do not name their table, or neither database nor schema if the caller does. Flink's have no names."""
     roles, (database, schema, name) = fields.system.fields, (~bools_of(each.is_valid()) for each in fields.names)
     nameless = name if "table" in roles else np.zeros(fields.count, np.bool_)
-    if table.database is not None and "database" in roles:
+    if table.database is not None and "table" in roles:
         nameless = nameless | (database & schema)
     return nameless & ~fields.is_flink if nameless.any() else nameless
 

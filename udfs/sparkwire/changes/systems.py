@@ -266,7 +266,7 @@ class Fields:
     @property
     def is_flink(self) -> Bools:
         """Messages with an operation and images alone, as Apache Flink writes them."""
-        others = [role for role in self.system.fields if role not in ("op", "after", "before", *Names._fields)]
+        others = [role for role in self.system.fields if role not in ("op", "after", "before")]
         flink: Bools = ~np.logical_or.reduce([self.has(role) for role in others])
         return flink
 
