@@ -343,6 +343,18 @@ def test_a_part_of_the_key_is_null() -> None:
     assert [parts(row, "a", "b", "_error_") for row in found] == [(1, None, None)] * 2
 
 
+def test_a_column_that_goldengate_marks_as_missing() -> None:
+    """Its handler for Kafka Connect writes null for a column that the trail does not have, and says so beside it."""
+    new = {"id": 1, "name": None, "name_isMissing": True, "amount": None, "amount_isMissing": False}
+    [row] = rows([record(m.goldengate("U", KEY, new))], "ogg", table="SHOPDB.CUSTOMERS")
+    assert parts(row, "id", "amount", "_unavailable_", "_unexpected_", "_error_") == (1, None, ["name"], None, None)
+    [row] = rows([record(m.goldengate("U", KEY, new | {"id_isMissing": True}))], "ogg", table="SHOPDB.CUSTOMERS")
+    assert row["_error_"] == "MISSING_FIELD"
+    columns = {"id": "INT", "name_isMissing": "BOOLEAN"}
+    [row] = rows([record(m.goldengate("I", None, new))], "ogg", table="SHOPDB.CUSTOMERS", columns=columns)
+    assert parts(row, "name_isMissing", "_error_") == (True, None)
+
+
 def test_a_delete_with_two_rows_is_an_error() -> None:
     [row] = rows([record({"before": KEY, "after": {"id": 2}, "op": "d"})])
     assert row["_error_"] == "BAD_FIELD"

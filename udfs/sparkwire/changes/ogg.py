@@ -1,7 +1,8 @@
 """Oracle GoldenGate: operations as JSON rows, as its Kafka handler and Apache Flink write them.
 
     op_type    I, U, D, T
-    before, after    {column: value}: the old and the new row; columns that the trail does not have are absent
+    before, after    {column: value}: the old and the new row; columns that the trail does not have are absent, or null beside
+                     ``<column>_isMissing``, which is true
     table      ``schema.table``, or ``database.schema.table``
     op_ts, the time of the change, in UTC by default; pos, the position in the trail; primary_keys [column]
 
@@ -33,4 +34,5 @@ OGG: System = System(
     example='{"table":"d.t","op_type":"I","op_ts":"2024-01-31 01:02:03.5","primary_keys":["id"],"after":{"id":1}}',
     time_unit="text",
     table_has_schema=True,
+    missing_mark="_isMissing",
 )

@@ -103,6 +103,7 @@ def _read(fields: Fields, records: MessageRecords, plan: ReadPlan, is_of_table: 
         is_unchanged=is_update if system.unchanged_in_before else None,
         missing=missing if plan.are_missing_unknown(system.nulls) else None,
         missing_before=missing if system.old_row == "key" else None,
+        missing_mark=system.missing_mark,
     )
 
 

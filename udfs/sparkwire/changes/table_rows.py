@@ -81,6 +81,8 @@ class TableRows(NamedTuple):
     """the changes of keys that are several messages"""
     places_in_source: Callable[[Ints], pa.Array] | None = None
     """the positions of some messages in the source, as STRUCT; None if the system has none that identify a change"""
+    missing_mark: str = ""
+    """the end of the name of a member that is true if a column's value is missing"""
     snapshots: pa.Array | None = None
     """STRING: what the message says of a snapshot; None if the system says nothing"""
 
@@ -158,9 +160,13 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
     """Type what messages say, and find the error of each row that is not right."""
     rows = len(said.messages)
     added = said.added
-    source_after = JsonRows(said.after, types, unavailable=said.unavailable, missing=said.missing, added=added)
     missing_before = said.missing if said.missing_before is None else said.missing_before
-    source_before = JsonRows(said.before, types, unavailable=said.unavailable, missing=missing_before, added=added)
+    source_after, source_before = (
+        JsonRows(
+            image, types, unavailable=said.unavailable, missing=missing, added=added, missing_mark=said.missing_mark
+        )
+        for image, missing in ((said.after, said.missing), (said.before, missing_before))
+    )
     if said.is_partial is not None:
         source_before.add_members_of(source_after, said.is_partial)
     if said.is_unchanged is not None:

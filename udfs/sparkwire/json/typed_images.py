@@ -13,7 +13,7 @@ from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of, lists, maps, primitive, strings, struct
 from sparkwire.json import readers, values
 from sparkwire.json.conversions import Converted, convert, fit_type
-from sparkwire.json.grammar import ABSENT, NULL, OBJECT
+from sparkwire.json.grammar import ABSENT, NULL, OBJECT, TRUE
 from sparkwire.json.images import Images
 from sparkwire.json.scan import Paths, tree_of
 from sparkwire.json.types import Type
@@ -221,6 +221,8 @@ class JsonRows:
         rows in which a member that is not there has an unknown value; elsewhere it is NULL
     added
         rows with members that are not columns of the table, and how to recognize their names
+    missing_mark
+        the end of the name of a member that is true if the column's value is missing
     """
 
     def __init__(
@@ -231,6 +233,7 @@ class JsonRows:
         unavailable: Unavailable | None = None,
         missing: Bools | None = None,
         added: Added | None = None,
+        missing_mark: str = "",
     ) -> None:
         self.objects, self.unavailable, self.missing = objects, unavailable, missing
         self.others: tuple[JsonRows, Bools] | None = None
@@ -238,6 +241,9 @@ class JsonRows:
         self.added = added if added is not None and added.rows.any() else None
         self.present: Bools = objects.kinds == OBJECT
         self.places = {name: k for k, name in enumerate(columns)}
+        marks = {name: f"{name}{missing_mark}" for name in columns} if missing_mark else {}
+        self.marks = {name: mark for name, mark in marks.items() if mark not in columns}
+        """by column: the member that is true if the column's value is missing"""
 
     def add_members_of(self, others: JsonRows, rows: Bools) -> None:
         """In these rows, a member that is not there is the one of the other image, because it has not changed."""
@@ -249,7 +255,7 @@ class JsonRows:
 
     @cached_property
     def _documents(self) -> Documents:
-        tree = _tree(tuple(self.places), self.added.likely if self.added else ())
+        tree = _tree(tuple(self.places), (*self.marks.values(), *(self.added.likely if self.added else ())))
         if not self.present.any():
             return Documents(self.objects.data, np.full(tree.slots, -1), [], self.present)
         begins = np.where(self.present, self.objects.starts, 0)
@@ -258,6 +264,9 @@ class JsonRows:
 
     def value(self, name: str, rows: Ints | None = None) -> Values:
         value = self._documents.value(self.places[name])
+        if name in self.marks:
+            mark = self._documents.value(len(self.places) + list(self.marks).index(name))
+            value = value.only(mark.kinds != TRUE)
         if not self.present.all():
             value = value.only(self.present)
         if self.others is not None:
@@ -301,7 +310,8 @@ class JsonRows:
         images = Images(self.objects.at(rows))
         encoded = images.names.dictionary_encode()
         names, codes = encoded.dictionary.to_pylist(), np.asarray(encoded.indices)
-        shown = ~np.array([name in self.places for name in names], np.bool_)[codes]
+        known = {*self.places, *self.marks.values()}
+        shown = ~np.array([name in known for name in names], np.bool_)[codes]
         if self.added is not None:
             is_added = np.array([self.added.is_name(name) for name in names], np.bool_)
             shown &= ~(is_added[codes] & self.added.rows[rows][images.rows])
