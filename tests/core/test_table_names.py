@@ -64,3 +64,13 @@ def test_the_names_in_schemas_count_where_a_message_has_none() -> None:
     of_schemas = names(("db", "s", "a_b"), ("db", "x", "a_b"), ("x", "x", "x"), (None, None, None), ("db", "s", "a_b"))
     assert fits(table_of("s.a b"), of_messages, of_schemas).tolist() == [True, False, False, True, False]
     assert fits(table_of("db.a b"), of_messages, of_schemas).tolist() == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize("written", ["my-shop", "my_shop"])
+def test_the_names_in_schemas_may_be_those_of_avro(written: str) -> None:
+    """With ``schema.name.adjustment.mode=avro``, a hyphen is ``_``, too. A name in the message itself is as in the database."""
+    nameless, of_schema = names((None, None, None)), names((None, written, "line_items"))
+    assert fits(table_of("my-shop.line-items"), nameless, of_schema).tolist() == [True]
+    assert fits(table_of("my_shop.line_items"), nameless, of_schema).tolist() == [written == "my_shop"]
+    of_message = names(("my_shop", None, "line-items"))
+    assert fits(table_of("my-shop.line-items"), of_message, of_schema).tolist() == [False]

@@ -17,7 +17,7 @@ from sparkwire.avro.schemas import schemas_of
 from sparkwire.changes.records import MessageRecords
 from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.avro_messages import avro_columns, avro_side
-from sparkwire.debezium.table_columns import MessageSide
+from sparkwire.debezium.table_columns import MessageSide, has_name
 from tests.support import debezium_golden as golden
 from tests.support.debezium_golden import DATABASES, Loss, Message
 from tests.support.debezium_rows import Rows, debezium_rows, survey
@@ -205,6 +205,17 @@ def test_a_registry_gives_the_same_columns_as_embedded_schemas(database: str) ->
     for topic in topics(database):
         types = columns(database, "json-schemas", topic)
         assert avro_columns(texts, table_named(topic)) == types, topic
+
+
+def test_a_registry_with_the_names_that_avro_allows() -> None:
+    """With ``schema.name.adjustment.mode=avro``, the database ``shop-db`` is ``shop_db`` in the names of schemas."""
+    texts = list(golden.schemas("mariadb").values())
+    adjusted = [text.replace("shopdb", "shop_db") for text in texts]
+    columns_of_customers = avro_columns(texts, table_of("shopdb.customers"))
+    assert columns_of_customers
+    assert avro_columns(adjusted, table_of("shop-db.customers")) == columns_of_customers
+    key = pa.array(["shop.shop_db.customers.Key", "shop.shop.customers.Key"])
+    assert has_name(key, table_of("shop-db.customers")).tolist() == [True, False]
 
 
 @pytest.mark.parametrize("database", DATABASES)

@@ -65,6 +65,12 @@ def topic_name(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
 
 
+def schema_names(name: str) -> tuple[str, ...]:
+    """What the names of schemas may have in place of a name: as topics, or ``_`` for each character that Avro does not allow."""
+    of_topic = topic_name(name)
+    return name, of_topic, of_topic.replace("-", "_")
+
+
 def fits(table: Table, names: Names, of_schemas: Names | None = None) -> Bools:
     """Which messages are of the table. NULL fits any name.
 
@@ -78,7 +84,7 @@ def fits(table: Table, names: Names, of_schemas: Names | None = None) -> Bools:
             continue
         same, nameless = _compared([getattr(names, role) for role in roles], wanted)
         if of_schemas is not None and nameless.any():
-            of_schema, unknown = _compared([getattr(of_schemas, role) for role in roles], wanted, topic_name(wanted))
+            of_schema, unknown = _compared([getattr(of_schemas, role) for role in roles], *schema_names(wanted))
             nameless &= of_schema | unknown
         fitting &= same | nameless
     return fitting

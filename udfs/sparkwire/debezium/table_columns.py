@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import bools_of
-from sparkwire.core.names import Names, Table, fits, topic_name
+from sparkwire.core.names import Names, Table, fits, schema_names
 from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.scanned_messages import Messages
@@ -112,13 +112,18 @@ def _parts_of(name: str) -> tuple[str | None, str | None, str | None]:
 def has_name(names: pa.Array, table: Table) -> Bools:
     """Whether names of schemas, such as those of keys, have the name of a table."""
     database, schema, name = names_in(names)
-    same: Bools = bools_of(pc.equal(name, topic_name(table.name)).fill_null(False))
+    same = _is_one_of(name, schema_names(table.name))
     inside = table.schema or table.database
     if inside is not None:
-        same &= bools_of(pc.equal(schema, topic_name(inside)).fill_null(False))
+        same &= _is_one_of(schema, schema_names(inside))
     if table.schema is not None and table.database is not None:
-        same &= bools_of(pc.equal(database, topic_name(table.database)).fill_null(True))
+        same &= _is_one_of(database, schema_names(table.database)) | bools_of(database.is_null())
     return same
+
+
+def _is_one_of(texts: pa.Array, names: tuple[str, ...]) -> Bools:
+    found: Bools = bools_of(pc.is_in(texts, pa.array(names, pa.string())).fill_null(False))
+    return found
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:
