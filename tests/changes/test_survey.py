@@ -10,11 +10,14 @@ import pyarrow as pa
 import pytest
 
 import sparkwire
+from sparkwire.avro.payloads import of_confluent
+from sparkwire.avro.schemas import schemas_of
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import in_json
 from sparkwire.changes.records import OTHER, OWN, UNKNOWN, MessageRecords
 from sparkwire.changes.survey import Survey, survey_debezium, survey_messages, text_of
 from sparkwire.core.names import table_of
+from sparkwire.debezium.avro_messages import avro_side
 
 OP = {"type": "string", "field": "op"}
 
@@ -84,6 +87,17 @@ def test_topics(messages: list[tuple[str | None, str]], table: str, topics: dict
     survey = surveyed([debezium("int32", 1, table=name, topic=topic) for name, topic in messages], table)
     assert survey.topics == topics
     assert survey.only_table == (set(topics.values()) == {OWN})
+
+
+def test_a_column_of_avro_is_no_mark_of_another_system() -> None:
+    fields = [{"name": "id", "type": "int"}, {"name": "operation", "type": "string"}]
+    schema = {"type": "record", "name": "Value", "namespace": "s.d.audits", "fields": fields}
+    values = pa.array([b"\0\0\0\0\1\x02\x0cINSERT"])
+    audits = MessageRecords(values, topics=pa.array(["s.d.audits"]))
+    side = avro_side(of_confluent(values), schemas_of({1: schema}))
+    for table in (None, table_of("d.audits")):
+        survey = Survey.of(survey_debezium(side, None, audits, table), "debezium", table)
+        assert (survey.tables, survey.advice) == (["d.audits"], [])
 
 
 def test_another_system_is_named() -> None:

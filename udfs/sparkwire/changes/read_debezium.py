@@ -183,7 +183,9 @@ def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     wrong = _envelopes_with(scan, "source.connector", layout.MONGODB) | _has_cells(scan)
     wrong |= _envelopes_with(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == layout.UPDATE)
     coded = scan.cloud & scan.slot("data").are_texts
-    likely = np.flatnonzero((scan.flattened | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
+    # A column that the row's own schema has is no mark of another system, such as ``operation`` of a table of audits.
+    bare = scan.flattened & (messages.declared.versions.codes < 0)
+    likely = np.flatnonzero((bare | coded) & scan.documents.intact & bools_of(messages.column.is_valid()))
     if len(likely):
         wrong[likely] |= foreign.is_foreign(messages.column.take(primitive(likely)), "debezium", columns)
     return wrong
