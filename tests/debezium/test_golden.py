@@ -218,6 +218,15 @@ def test_a_registry_with_the_names_that_avro_allows() -> None:
     assert has_name(key, table_of("shop-db.customers")).tolist() == [True, False]
 
 
+def test_a_registry_of_a_connector_whose_prefix_has_a_dot() -> None:
+    """The last part of the prefix is where the names of other connectors have a database."""
+    texts = [text.replace("shop.shopdb", "my.company.public") for text in golden.schemas("mariadb").values()]
+    table, other = table_of("shop.public.customers"), table_of("shop.private.customers")
+    assert avro_columns(texts, table) == {}
+    assert avro_columns(texts, table, exists=True) == avro_columns(texts, table_of("public.customers")) != {}
+    assert avro_columns(texts, other, exists=True) == {}
+
+
 @pytest.mark.parametrize("database", DATABASES)
 @pytest.mark.parametrize("variant", TWINS)
 def test_given_types_read_the_same_values_as_embedded_schemas(database: str, variant: str) -> None:

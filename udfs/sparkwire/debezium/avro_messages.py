@@ -183,8 +183,20 @@ def avro_tables(texts: Iterable[str]) -> list[str]:
     return sorted({table_name(*part) for part in zip(outer.to_pylist(), tables.to_pylist(), strict=True) if part[1]})
 
 
-def avro_columns(texts: Iterable[str], table: Table | None) -> dict[str, str]:
-    """The columns of a table from the schemas of a registry. Skips keys and other tables."""
+def avro_columns(texts: Iterable[str], table: Table | None, *, exists: bool = False) -> dict[str, str]:
+    """The columns of a table from the schemas of a registry. Skips keys and other tables.
+
+    ``exists``: messages name the table, so one of the schemas is its own. What looks like another database in their names then is
+    a part of a topic's prefix with dots.
+    """
+    texts = list(texts)
+    columns = _columns_of(texts, table)
+    if columns or not exists or table is None or table.schema is None:
+        return columns
+    return _columns_of(texts, table._replace(database=None))
+
+
+def _columns_of(texts: Iterable[str], table: Table | None) -> dict[str, str]:
     columns = []
     for text in texts:
         schema = _schema(text)

@@ -6,7 +6,7 @@ Values and keys of Debezium may be Avro, with schemas in a registry.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -160,7 +160,7 @@ def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[
         _check_spelling(request, {} if survey is None else survey.columns)
         return dict(request.columns)
     if sides.registry is not None:
-        return sides.registry.columns(request.table)
+        return sides.registry.columns(request.table, () if survey is None else survey.tables)
     if survey is None:
         raise ValueError(
             printable(f"{request.function}() expected columns= for a stream, whose schema cannot be inferred; got none")
@@ -256,15 +256,15 @@ class AvroMessages:
         self._payloads = PayloadColumn.of(df, column, Registry.of(schemas), None, wire_format, named)
         self._of = of
 
-    def columns(self, table: str) -> Mapping[str, str]:
-        """The columns of a table from the schemas of the registry.
+    def columns(self, table: str, tables: Collection[str]) -> Mapping[str, str]:
+        """The columns of a table from the schemas of the registry. ``tables`` are those that messages name.
 
         Raises ValueError if the registry has no schema of the table, or if the columns of a stream are known only from its data.
         """
         if self._payloads.df.isStreaming and self._payloads.registry.ids() is None:
             raise ValueError("changes() of a stream expected columns, or a registry with subjects=[…]; got neither")
         texts = self._payloads.schemas().texts
-        columns = avro_columns(texts, table_of(table))
+        columns = avro_columns(texts, table_of(table), exists=table in tables)
         if not columns:
             raise unknown_table(table, avro_tables(texts), "the registry's schemas")
         return columns
