@@ -28,6 +28,7 @@ from sparkwire.debezium.placeholders import placeholder_of
 from sparkwire.debezium.table_columns import MessageSide
 from sparkwire.spark.changes.reading import Arrays, Reading
 from sparkwire.spark.changes.request import Request
+from sparkwire.spark.frames import quoted
 from sparkwire.spark.rows.payload_column import PayloadColumn
 
 _FACT: Final = "fact STRING"
@@ -92,7 +93,7 @@ def reading(request: Request, *, with_images: bool = False) -> Reading:
     missing_is_unknown = plan.are_missing_unknown("written" if system is None else system.nulls)
     has_all = system is not None and system.nulls == "absent" and system.old_row != "key" and not missing_is_unknown
     never = (UNAVAILABLE,) if has_all else ()
-    topic = None if by_source else roles.get("topics")  # positions in the source are comparable in all topics
+    topic = None if by_source else request.find(request.topic)  # positions in the source are comparable in all topics
     return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, missing_is_unknown)
 
 
@@ -119,11 +120,17 @@ def _roles(request: Request) -> dict[str, str]:
         "values": request.column,
         "keys": request.key,
         "headers": request.headers,
-        "topics": request.find(request.topic),
-        "partitions": request.find(request.partition),
-        "offsets": request.find(request.offset),
+        "topics": _place(request, request.topic),
+        "partitions": _place(request, request.partition),
+        "offsets": _place(request, request.offset),
     }
     return {role: name for role, name in named.items() if name is not None}
+
+
+def _place(request: Request, name: str | None) -> str | None:
+    """The column of the DataFrame with this name, which may have dots."""
+    found = request.find(name)
+    return None if found is None else quoted(found)
 
 
 def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
