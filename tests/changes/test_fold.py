@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sparkwire.changes.fold import resolved
+from sparkwire.changes.fold import folded, resolved
+from tests.support import fold_model
 from tests.support.fold_model import COLUMNS, Rows, Step, Table, cut, history, repeated, replay
 
 HISTORIES = 1000
@@ -120,3 +121,16 @@ def test_an_earlier_departure_replaces_the_stored_one() -> None:
     departures = [row for row in states.to_pylist() if row["event"]]
     [stored] = [row["read_at"] for row in steps.append_column("read_at", read).to_pylist() if row["is_entry"]]
     assert [(row["key_0"], row["read_at"]) for row in departures if row["is_needed"]] == [("0/q", stored)]
+
+
+def test_large_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Spark passes them with `spark.sql.execution.arrow.useLargeVarTypes`."""
+
+    def folded_large(steps: pa.Table, places: Mapping[str, str]) -> pa.Table:
+        names = steps["unavailable"].cast(pa.list_(pa.large_string()))
+        return folded(steps.set_column(steps.schema.get_field_index("unavailable"), "unavailable", names), places)
+
+    batch = [Step("begin", "p", 1, {"a": 1, "b": 2}).of(0), Step("set", "p", 2, {"a": 3}).of(0)]
+    expected = Table().folded(batch)
+    monkeypatch.setattr(fold_model, "folded", folded_large)
+    assert Table().folded(batch).to_pylist() == expected.to_pylist()

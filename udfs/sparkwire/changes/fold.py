@@ -139,7 +139,7 @@ class _Fold:
         """The steps whose list has a name, by the name. Items are texts, or STRUCTs with a field ``name``."""
         lists = self.steps[name].combine_chunks()
         items, parents = lists.flatten(), np.asarray(pc.list_parent_indices(lists))
-        texts = items if pa.types.is_string(items.type) else pc.struct_field(items, "name")
+        texts = pc.struct_field(items, "name") if pa.types.is_struct(items.type) else items
         encoded = texts.dictionary_encode()
         codes = np.asarray(encoded.indices.fill_null(-1))
         found = enumerate(encoded.dictionary.to_pylist())

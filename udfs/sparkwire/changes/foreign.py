@@ -137,7 +137,8 @@ class _Recognition:
 
 
 def _starts(column: pa.Array) -> list[bytes]:
-    binary = column.cast(pa.binary()) if pa.types.is_string(column.type) else column
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    binary = column.cast(pa.large_binary()) if is_text else column
     return [b"" if value is None else value[:_PEEKED] for value in binary.to_pylist()]
 
 
