@@ -429,6 +429,24 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
         ):
             sparkwire.current(spark.createDataFrame(unknown, schema).coalesce(1), "id", as_of=day[number]).collect()
 
+def test_as_of_a_time_that_the_clocks_show_twice(spark: SparkSession) -> None:
+    """Also if the session takes TIMESTAMP for one without a time zone."""
+    settings = {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"}
+    before = {name: spark.conf.get(name, None) for name in settings}
+    rows = spark.range(4).selectExpr(
+        "'INSERT' AS _op_", "id AS _order_", "timestamp_seconds(1730611800 + 1800 * id) AS _time_", "id"
+    )
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        time = datetime(2024, 11, 3, 6, 30, tzinfo=UTC)
+        assert sparkwire.current(rows, "id", as_of=time).count() == 3
+        assert sparkwire.current(rows, "id", as_of=time.isoformat()).count() == 3
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
+
+
 
 def test_as_of_a_truncate_without_a_time(spark: SparkSession) -> None:
     """It decides, unless it comes after one that is too late. A row whose key is NULL is no TRUNCATE."""

@@ -128,7 +128,25 @@ def test_a_new_table_has_its_property_and_the_columns() -> None:
     )
     assert " USING delta TBLPROPERTIES ('sparkwire.merge' = '" in create
     noted = {"keys": ["id"], "deletes": "keep", "table": "shop.orders", "traits": {"columns": ["id", "v"]}}
-    assert json.loads(create.rpartition(" = '")[2].removesuffix("')")) == noted
+    assert noted_of(create) == noted
+
+
+def test_spark_hides_nothing_of_the_property() -> None:
+    """`SHOW TBLPROPERTIES` does not show a value with one of these words."""
+    columns = ["id", "url", "password", "access_token", "secretKey"]
+    noted = {"keys": ["id"], "deletes": "keep", "table": "shop.tokens", "traits": {"columns": columns}}
+    assert not re.search("(?i)secret|password|token|access[.]?key|url", noted_text(noted))
+    assert noted_in(noted_text(noted)) == noted
+
+
+def test_a_time_is_one_with_a_time_zone_whatever_the_session_says() -> None:
+    session = Session(DELTA)
+    one = target(session, "orders")
+    one.agree(changed(id=T.IntegerType(), t=T.ArrayType(T.TimestampType())), False)
+    with one.prepared(session, None):
+        pass
+    assert "`t` array<timestamp_ltz>" in session.statements[0]
+    assert "`_time_` timestamp_ltz" in session.statements[0]
 
 
 def test_a_new_view_shows_the_rows_that_exist() -> None:

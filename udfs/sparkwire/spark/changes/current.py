@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, StructType
+from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, StructType, TimestampType
 
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import raised, sql_string
@@ -258,8 +258,8 @@ def moment(as_of: Any, schema: StructType) -> Column:
     if (
         isinstance(as_of, str) and isinstance(time, datetime) and time.tzinfo is None
     ):  # as in SQL: of the session's time zone
-        return F.lit(time.isoformat(" ")).cast("timestamp")
-    return F.lit(time if isinstance(time, datetime) else time.isoformat()).cast("timestamp")
+        return F.lit(time.isoformat(" ")).cast(TimestampType())
+    return F.lit(time if isinstance(time, datetime) else time.isoformat()).cast(TimestampType())
 
 
 def _parsed(text: str) -> datetime:

@@ -184,6 +184,8 @@ def sql_type(type: DataType) -> str:
         return f"array<{sql_type(type.elementType)}>"
     if isinstance(type, MapType):
         return f"map<{sql_type(type.keyType)}, {sql_type(type.valueType)}>"
+    if isinstance(type, TimestampType):
+        return "timestamp_ltz"  # a session may say that TIMESTAMP has no time zone
     return str(type.simpleString())
 
 
