@@ -386,6 +386,27 @@ def test_of_two_rows_with_one_order_the_complete_one_counts(spark: SparkSession)
 
 
 # ---------------------------------------------------------------- as_of and until
+def test_a_column_that_somebody_drops_may_lack_its_value(spark: SparkSession) -> None:
+    changes = full(
+        spark,
+        {"op": "INSERT", "at": (0, 0, 1), "id": 1, "v": "a", "w": "x"},
+        {"op": "UPDATE", "at": (0, 0, 2), "id": 1, "v": "b", "unavailable": ["w"]},
+        {"op": "UPDATE", "at": (0, 0, 3), "id": 1, "unavailable": ["v", "w"]},
+    )
+    assert values(sparkwire.current(changes.drop("w"), "id"), "v", "_unavailable_") == {1: ("b", None)}
+    assert values(sparkwire.current(changes.where("_order_.offset < 3").drop("w"), "id"), "v") == {1: "b"}
+
+
+def test_a_column_that_somebody_renames_is_the_same_column(spark: SparkSession) -> None:
+    messages = [m.envelope(after={"id": 1, "v": 1, "w": "x"}), m.envelope("u", after={"id": 1, "v": "?"})]
+    df = spark.createDataFrame(list(enumerate(map(m.text, messages))), "offset BIGINT, value BINARY").coalesce(1)
+    columns = {"id": "INT", "v": "INT", "w": "STRING"}
+    changes = sparkwire.changes(df, format="debezium", table="customers", columns=columns, keys="id")
+    changes = changes.withColumnRenamed("v", "unit price").withColumnRenamed("w", "v")
+    [row] = sparkwire.current(changes).collect()
+    assert (row["unit price"], row["v"], row["_unexpected_"]) == (None, "x", {"unit price": "?"})
+
+
 
 
 def test_as_of_a_time(spark: SparkSession) -> None:

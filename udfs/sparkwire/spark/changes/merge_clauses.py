@@ -26,7 +26,7 @@ from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_batch import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
 from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, epoch_of, is_after, key_text, place_type
-from sparkwire.spark.changes.states import lists_of
+from sparkwire.spark.changes.steps import lists_of
 from sparkwire.spark.frames import quoted
 
 CONFLICT: Final = "the table has changed since this merge has read it"

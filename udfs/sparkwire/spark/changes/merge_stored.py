@@ -29,7 +29,8 @@ from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPEC
 from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, unfolded
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.orders import NO_TOPIC, Place
-from sparkwire.spark.changes.states import counts, fold, lists_of, states_schema, with_moved_values
+from sparkwire.spark.changes.states import counts, fold, states_schema, with_moved_values
+from sparkwire.spark.changes.steps import lists_of
 from sparkwire.spark.frames import checkpointed, quoted
 
 _NO_MAP: Final = "CAST(NULL AS MAP<STRING, STRING>)"

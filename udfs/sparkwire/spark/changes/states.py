@@ -306,11 +306,6 @@ def _resolved(
         yield from resolved(pa.Table.from_batches(moving), places).select(names).combine_chunks().to_batches()
 
 
-def lists_of(names: Sequence[str]) -> str:
-    """An ARRAY<STRING> of SQL."""
-    return f"CAST(array({', '.join(map(sql_string, names))}) AS ARRAY<STRING>)"
-
-
 def epoch_start(epoch: str, order: DataType) -> str:
     """The order before every row of an epoch, as SQL."""
     if not isinstance(order, StructType):

@@ -21,6 +21,7 @@ adds them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyspark.sql.functions as F
@@ -85,6 +86,8 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
         f"{BEFORE}.{quoted(name)} AS {place}" for name, place in zip(table.keys, old, strict=True) if table.may_move
     ]
     own_table = TABLE if TABLE in names else "CAST(NULL AS STRING)"
+    # Somebody may have dropped columns from the changes: their values do not matter.
+    unavailable = f"array_intersect({UNAVAILABLE}, {lists_of(table.values)})"
     columns = changes.where(_is_counted(names, within, unreadable)).selectExpr(
         *(f"{quoted(name)} AS {place}" for name, place in table.places().items()),
         *before,
@@ -93,7 +96,7 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
         f"CAST({quoted(table.topic) if table.topic else 'NULL'} AS STRING) AS topic",
         f"{TIME if TIME in names else 'CAST(NULL AS TIMESTAMP_LTZ)'} AS `time`",
         f"{f'coalesce({ERROR}, {own_table})' if marks else own_table} AS `table`",
-        f"{UNAVAILABLE if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
+        f"{unavailable if table.may_lack_values else 'CAST(NULL AS ARRAY<STRING>)'} AS unavailable",
         f"{UNEXPECTED if table.has_unexpected else 'CAST(NULL AS MAP<STRING, STRING>)'} AS unexpected",
         f"{EVENT if table.has_events else 'CAST(NULL AS STRING)'} AS event",
     )
@@ -137,6 +140,11 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
         f"{arrival} AS arrival",
     )
     return steps.drop(*_absent(table))
+
+
+def lists_of(names: Sequence[str]) -> str:
+    """An ARRAY<STRING> of SQL."""
+    return f"CAST(array({', '.join(map(sql_string, names))}) AS ARRAY<STRING>)"
 
 
 def completed(steps: DataFrame, table: ChangedTable) -> DataFrame:
