@@ -459,6 +459,17 @@ def test_names_of_columns_that_merge_itself_uses(spark: SparkSession, tmp_path: 
     assert {name: row[name] for name in names} == dict.fromkeys(names, 2)
 
 
+def test_names_of_columns_in_the_join_with_stored_rows(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["IS_OPEN", "is_in_batch", "batch_key_0", "is_read", "has_left"]
+    for order, unavailable in ((1, []), (2, ["v"])):
+        changes = simple(spark, ("UPDATE", order, 1, None if unavailable else 1))
+        others = {name: F.lit(order) for name in names}
+        lacking = F.lit(unavailable).cast("array<string>")
+        sparkwire.merge(changes.withColumns({**others, "_unavailable_": lacking}), tmp_path / "table", "id")
+    [row] = sparkwire.merged(spark, tmp_path / "table").collect()
+    assert {name: row[name] for name in [*names, "v"]} == {**dict.fromkeys(names, 2), "v": 1}
+
+
 def test_names_that_differ_in_case(spark: SparkSession, tmp_path: Path) -> None:
     changes, target = simple(spark, ("INSERT", 1, 1, 1)), tmp_path / "table"
     both = spark.createDataFrame([("INSERT", (0, 0, 1), "t", 1, 1, 2)], f"{SIMPLE}, V INT")

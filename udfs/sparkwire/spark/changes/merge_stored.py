@@ -123,14 +123,14 @@ def _read_states(
 ) -> DataFrame:
     """The stored rows of open keys, rows with older values, and all departures, as states."""
     keys = batch.where("nth = 1").select(*table.key_names(), "is_open")
-    names = [f"batch_{name}" for name in table.key_names()]
-    keys = keys.toDF(*names, "is_open").withColumn("is_in_batch", F.lit(True))
+    names = [f"_batch_{name}_" for name in table.key_names()]  # the stored rows may have columns with any other name
+    keys = keys.toDF(*names, "_is_open_").withColumn("_is_in_batch_", F.lit(True))
     same = reduce(
         and_, (F.col(quoted(key)).eqNullSafe(F.col(name)) for key, name in zip(table.keys, names, strict=True))
     )
     rows = stored.join(keys, same, "left").where(
-        f"{MEMORY}.entry = {sql_string(DEPARTURE)} OR {MEMORY}.entry IS NULL AND (coalesce(is_open, FALSE) "
-        f"OR {MEMORY} IS NOT NULL AND {'TRUE' if every else 'coalesce(is_in_batch, FALSE)'})"
+        f"{MEMORY}.entry = {sql_string(DEPARTURE)} OR {MEMORY}.entry IS NULL AND (coalesce(_is_open_, FALSE) "
+        f"OR {MEMORY} IS NOT NULL AND {'TRUE' if every else 'coalesce(_is_in_batch_, FALSE)'})"
     )
     order = table.schema[ORDER].dataType.simpleString()
     orders = f"ARRAY<STRUCT<name: STRING, at: {order}>>"
