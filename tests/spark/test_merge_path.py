@@ -18,7 +18,7 @@ from deltalake.schema import PrimitiveType
 from pyspark.sql import Observation, SparkSession
 
 import sparkwire
-from sparkwire.changes.delta_log import DeltaLog
+from sparkwire.changes.delta_log import DeltaLog, rows_in
 from sparkwire.spark.changes import merge_path, merge_statement
 from sparkwire.spark.changes.merge import MergeResult
 from sparkwire.spark.frames import checkpointed
@@ -170,6 +170,22 @@ def test_a_writer_that_fails_changes_nothing(
     assert [path.name for path in target.iterdir()] == ["_delta_log"]
     assert sparkwire.merged(spark, target).count() == 0
     assert sparkwire.merge(batch, target, "id").changed == 1
+
+
+def test_files_on_another_machine_are_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a local path, each machine of a cluster may have its own directory."""
+    target = tmp_path / "table"
+
+    def without_one(path: str, folder: str) -> int:
+        next(Path(path, folder).glob("*.parquet")).unlink()
+        return rows_in(path, folder)
+
+    monkeypatch.setattr(merge_path, "rows_in", without_one)
+    with pytest.raises(OSError, match="name a path that is the same directory on all machines of the cluster"):
+        sparkwire.merge(simple(spark, ("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2)), target, "id")
+    assert [one.name for one in target.iterdir()] == ["_delta_log"]
 
 
 def test_two_merges_at_once(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

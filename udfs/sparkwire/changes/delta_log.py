@@ -374,3 +374,8 @@ def _written(path: str, folder: str) -> list[tuple[str, int, dict[str, int]]]:
         (info.path, info.size, {"numRecords": pq.read_metadata(info.path, filesystem=storage).num_rows})
         for info in sorted(files, key=lambda info: str(info.path))
     ]
+def rows_in(path: str, folder: str) -> int:
+    """The number of rows in the Parquet files of a folder."""
+    return sum(stats["numRecords"] for _, _, stats in _written(path, folder))
+
+

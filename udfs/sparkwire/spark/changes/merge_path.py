@@ -40,7 +40,7 @@ from pyspark.sql.types import (
 )
 
 from sparkwire.base.printable import printable
-from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
+from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder, rows_in
 from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_statement import CHANGED, EXACT, Statement, named_view
@@ -154,12 +154,24 @@ class PathTarget:
         with new_folder(self.path) as folder:
             counted.rows.drop(CHANGED).write.options(**_WRITE_OPTIONS).parquet(_uri(f"{self.path}/{folder}"))
             counts = json.loads(counted.result(rows))
+            self._check_complete(folder, counts["rows"], rows)
         self._made_ready()  # after the statement, so that one that fails changes nothing
         if counts["written"] == 0 and counts["rows"] == log.rows and _schema(log) == self.schema:
             delete_folder(self.path, folder)
         else:
             log.commit(folder, self.schema.jsonValue())
         return int(counts["changed"])
+
+    def _check_complete(self, folder: str, count: int, rows: DataFrame) -> None:
+        """Raise OSError if files are missing: under a local path, each machine of a cluster may have its own."""
+        found = rows_in(self.path, folder)
+        if found != count and found != rows.count():  # Spark observes the rows of a repeated task twice
+            raise OSError(
+                printable(
+                    f"the files of this merge in {self.path} have {found} rows, and Spark has written more: name a path that "
+                    "is the same directory on all machines of the cluster"
+                )
+            )
 
     def _made_ready(self) -> DeltaLog:
         """The table, with its property and what its columns need. Creates it."""
