@@ -33,7 +33,7 @@ from sparkwire.core.sources.folder import Folder
 from sparkwire.errors import WriteConflictError
 
 NOTED: Final = "sparkwire.merge"
-"""the property of a table of merge: its key, how it deletes, and the name of the table in the database, as JSON"""
+"""the property of a table of merge: its key, how it deletes, and the name of the table in the database, see `noted_text`"""
 _FILES: Final = "sparkwire.files"
 """in the commit of a merge: the names of the files that the table has after it"""
 _READ: Final = {"deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint", "vacuumProtocolCheck", "variantType"}
@@ -67,6 +67,19 @@ def delta_rs() -> ModuleType:
             "start the session with Delta (docs/changes.md)"
         ) from missing
     return deltalake
+
+
+def noted_text(noted: Mapping[str, Any]) -> str:
+    """The text of the property `NOTED`: JSON in hexadecimal digits.
+
+    Spark hides the value of a property that contains a word such as `password`, `token` or `url`. A column may have such a name.
+    """
+    return json.dumps(noted).encode().hex()
+
+
+def noted_in(text: str) -> Any:
+    """What the property says. Raises ValueError if it is corrupt."""
+    return parsed_json(bytes.fromhex(text))
 
 
 class DeltaLog(NamedTuple):
@@ -106,7 +119,7 @@ class DeltaLog(NamedTuple):
         if text is None:
             return None
         try:
-            noted: Any = parsed_json(text.encode())
+            noted: Any = noted_in(text)
         except ValueError:
             noted = None
         if not isinstance(noted, dict) or not isinstance(noted.get("keys"), list) or "deletes" not in noted:
@@ -238,7 +251,7 @@ class DeltaLog(NamedTuple):
         """Store the property of a merge."""
         with self._committing():
             self.table.alter.set_table_properties(
-                {NOTED: json.dumps(noted)}, raise_if_not_exists=False, commit_properties=_once()
+                {NOTED: noted_text(noted)}, raise_if_not_exists=False, commit_properties=_once()
             )
 
     def allow_local_times(self) -> None:
@@ -362,6 +375,11 @@ def _first_line(error: Exception) -> str:
     return ": ".join([first, *(line.removeprefix("↳ ") for line in others if line.startswith("↳ "))])
 
 
+def rows_in(path: str, folder: str) -> int:
+    """The number of rows in the Parquet files of a folder."""
+    return sum(stats["numRecords"] for _, _, stats in _written(path, folder))
+
+
 def _written(path: str, folder: str) -> list[tuple[str, int, dict[str, int]]]:
     """The names, sizes and statistics of the Parquet files in a folder.
 
@@ -374,8 +392,3 @@ def _written(path: str, folder: str) -> list[tuple[str, int, dict[str, int]]]:
         (info.path, info.size, {"numRecords": pq.read_metadata(info.path, filesystem=storage).num_rows})
         for info in sorted(files, key=lambda info: str(info.path))
     ]
-def rows_in(path: str, folder: str) -> int:
-    """The number of rows in the Parquet files of a folder."""
-    return sum(stats["numRecords"] for _, _, stats in _written(path, folder))
-
-

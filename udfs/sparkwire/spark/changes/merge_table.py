@@ -6,7 +6,6 @@ remember is in the table, too: deleted rows, the last TRUNCATE, and rows that le
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType,
 from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED
-from sparkwire.changes.delta_log import NOTED
+from sparkwire.changes.delta_log import NOTED, noted_in, noted_text
 from sparkwire.changes.fold import MEMORY
 from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -86,7 +85,7 @@ class TableTarget:
 
     def refreshed(self) -> Traits:
         """The traits that the table has now."""
-        return Traits.of(json.loads((properties_of(self.spark, self.rows) or {}).get(NOTED, "{}")))
+        return Traits.of(_noted_in(properties_of(self.spark, self.rows) or {}))
 
     def note(self, table_name: str | None, traits: Traits) -> None:
         """Note the table whose changes the target has, and its traits."""
@@ -114,7 +113,7 @@ class TableTarget:
             raise self._made_otherwise()
         self.is_delta = "delta.minReaderVersion" in properties
         if NOTED in properties:
-            self.noted = json.loads(properties[NOTED])
+            self.noted = _noted_in(properties)
             check_made(self.name, self.noted, table.keys, self.keep)
         elif not self._is_begun(self.stored):
             raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
@@ -324,7 +323,12 @@ def _as_properties(properties: Mapping[str, str]) -> list[str]:
 
 
 def _property(noted: dict[str, Any]) -> str:
-    return f"{sql_string(NOTED)} = {sql_string(json.dumps(noted))}"
+    return f"{sql_string(NOTED)} = {sql_string(noted_text(noted))}"
+
+
+def _noted_in(properties: Mapping[str, str]) -> dict[str, Any]:
+    noted: dict[str, Any] = noted_in(properties[NOTED]) if NOTED in properties else {}
+    return noted
 
 
 def properties_of(spark: SparkSession, name: TableName) -> dict[str, str] | None:
@@ -357,7 +361,7 @@ def merged_table(spark: SparkSession, name: TableName) -> DataFrame:
     rows = spark.table(str(name))
     if MEMORY not in rows.columns:
         return rows
-    noted = json.loads((properties_of(spark, name) or {}).get(NOTED, "{}"))
+    noted = _noted_in(properties_of(spark, name) or {})
     return seen_rows(rows, keep=noted.get("deletes") == "keep")
 
 
