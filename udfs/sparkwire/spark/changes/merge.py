@@ -38,6 +38,7 @@ from sparkwire.spark.changes.merge_stored import departed_keys, memory, plain_so
 from sparkwire.spark.changes.merge_table import TableTarget, merged_table
 from sparkwire.spark.changes.merge_types import Traits, aligned, check_names
 from sparkwire.spark.changes.orders import NO_TOPIC, Place, place_type
+from sparkwire.spark.changes.request import is_case_sensitive
 from sparkwire.spark.changes.steps import events
 from sparkwire.spark.frames import checkpointed, quoted
 
@@ -120,8 +121,8 @@ class Merge(NamedTuple):
         """Read the batch, fold it, and run the statement."""
         spark = changes.sparkSession
         table = ChangedTable.of(changes, self.keys, "merge")
-        is_case_sensitive = spark.conf.get("spark.sql.caseSensitive", "false") == "true"
-        check_names(table, is_case_sensitive)
+        case_sensitive = is_case_sensitive(changes)
+        check_names(table, case_sensitive)
         with self._opened(spark) as target:
             if number and not target.exists:
                 raise ValueError(
@@ -130,7 +131,7 @@ class Merge(NamedTuple):
                         "with another checkpoint"
                     )
                 )
-            schema = target.agree(table, is_case_sensitive)
+            schema = target.agree(table, case_sensitive)
             changes, table = aligned(changes, table, schema, target.traits.columns)
             departed = departed_keys(target.stored_rows(spark), table) if target.traits.departures else None
             steps = events(changes, table, unreadable="TRUE")
