@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 import sparkwire
 from sparkwire.changes.columns import NEVER, TOPIC
+from tests.support import system_messages as m
 from tests.support.change_history import (
     CORRUPT,
     FLATTENED,
@@ -385,7 +386,6 @@ def test_of_two_rows_with_one_order_the_complete_one_counts(spark: SparkSession)
     assert values(sparkwire.current(changes, "id"), "name") == {id: f"new {id}" for id in range(100)}
 
 
-# ---------------------------------------------------------------- as_of and until
 def test_a_column_that_somebody_drops_may_lack_its_value(spark: SparkSession) -> None:
     changes = full(
         spark,
@@ -407,6 +407,7 @@ def test_a_column_that_somebody_renames_is_the_same_column(spark: SparkSession) 
     assert (row["unit price"], row["v"], row["_unexpected_"]) == (None, "x", {"unit price": "?"})
 
 
+# ---------------------------------------------------------------- as_of and until
 
 
 def test_as_of_a_time(spark: SparkSession) -> None:
@@ -426,6 +427,24 @@ def test_as_of_a_time(spark: SparkSession) -> None:
     assert sparkwire.current(changes, "id", as_of=date.min).count() == 0
     assert sparkwire.current(changes, "id", as_of=date.max).count() == sparkwire.current(changes, "id").count()
     changes.unpersist()
+
+
+def test_as_of_a_time_that_the_clocks_show_twice(spark: SparkSession) -> None:
+    """Also if the session takes TIMESTAMP for one without a time zone."""
+    settings = {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"}
+    before = {name: spark.conf.get(name, None) for name in settings}
+    rows = spark.range(4).selectExpr(
+        "'INSERT' AS _op_", "id AS _order_", "timestamp_seconds(1730611800 + 1800 * id) AS _time_", "id"
+    )
+    try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        time = datetime(2024, 11, 3, 6, 30, tzinfo=UTC)
+        assert sparkwire.current(rows, "id", as_of=time).count() == 3
+        assert sparkwire.current(rows, "id", as_of=time.isoformat()).count() == 3
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
 
 
 def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
@@ -449,24 +468,6 @@ def test_as_of_a_change_without_a_time(spark: SparkSession) -> None:
             PySparkException, match=r'the key \{"id":1\} has no _time_, and as_of .*: pass an order as until'
         ):
             sparkwire.current(spark.createDataFrame(unknown, schema).coalesce(1), "id", as_of=day[number]).collect()
-
-def test_as_of_a_time_that_the_clocks_show_twice(spark: SparkSession) -> None:
-    """Also if the session takes TIMESTAMP for one without a time zone."""
-    settings = {"spark.sql.timestampType": "TIMESTAMP_NTZ", "spark.sql.session.timeZone": "America/New_York"}
-    before = {name: spark.conf.get(name, None) for name in settings}
-    rows = spark.range(4).selectExpr(
-        "'INSERT' AS _op_", "id AS _order_", "timestamp_seconds(1730611800 + 1800 * id) AS _time_", "id"
-    )
-    try:
-        for name, value in settings.items():
-            spark.conf.set(name, value)
-        time = datetime(2024, 11, 3, 6, 30, tzinfo=UTC)
-        assert sparkwire.current(rows, "id", as_of=time).count() == 3
-        assert sparkwire.current(rows, "id", as_of=time.isoformat()).count() == 3
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value) if value is not None else spark.conf.unset(name)
-
 
 
 def test_as_of_a_truncate_without_a_time(spark: SparkSession) -> None:

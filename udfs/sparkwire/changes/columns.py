@@ -59,6 +59,9 @@ NEVER: Final = "sparkwire.never"
 MISSING_IS_UNKNOWN: Final = "sparkwire.missing_is_unknown"
 """metadata of `_unavailable_`: a column that a row does not have has an unknown value, instead of NULL"""
 
+COLUMN: Final = "sparkwire.column"
+"""metadata of a column of the table: its name in the messages. Spark keeps it if somebody renames the column"""
+
 REPLACES_EPOCHS: Final = "sparkwire.replaces_epochs"
 """metadata of `_order_`: each epoch begins with a complete snapshot, so rows of earlier epochs that do not come again are gone"""
 

@@ -12,6 +12,8 @@ from pyspark.sql.types import DataType, StructType, TimestampType
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
     BEFORE,
+    COLUMN,
+    DOCS,
     ERROR,
     EVENT,
     KEYS,
@@ -116,6 +118,34 @@ class ChangedTable(NamedTuple):
 
     def key_names(self) -> list[str]:
         return [f"key_{k}" for k in range(len(self.keys))]
+
+
+def with_new_names(changes: DataFrame) -> DataFrame:
+    """Changes whose columns somebody has renamed: `_before_`, `_unavailable_` and `_unexpected_` get the new names, too."""
+    schema = changes.schema
+    new = _new_names(schema)
+    if not new:
+        return changes
+    pairs = F.create_map(*(F.lit(text) for pair in new.items() for text in pair))
+    fields = [F.col(BEFORE)[name].alias(new.get(name, name)) for name in _fields(schema) or ()]
+    renamed = {
+        BEFORE: F.when(F.col(BEFORE).isNotNull(), F.struct(*fields)),
+        UNAVAILABLE: F.transform(UNAVAILABLE, lambda name: F.coalesce(F.try_element_at(pairs, name), name)),
+        UNEXPECTED: F.transform_keys(UNEXPECTED, lambda name, _: F.coalesce(F.try_element_at(pairs, name), name)),
+    }
+    there = {name: column for name, column in renamed.items() if name in schema.names}
+    result = changes.withColumns(there)
+    for name in there:
+        result = result.withMetadata(name, schema[name].metadata)
+    return result
+
+
+def _new_names(schema: StructType) -> dict[str, str]:
+    """The new names of columns that somebody has renamed, by their names in the messages."""
+    named = {field.name: (field.metadata or {}).get(COLUMN) for field in schema if field.name not in DOCS}
+    known = _fields(schema) or ()
+    renamed = {old: new for new, old in named.items() if old is not None and old in known and old != new}
+    return {old: new for old, new in renamed.items() if named.get(old, new) not in (None, old)}
 
 
 def _fields(schema: StructType) -> list[str] | None:

@@ -23,7 +23,7 @@ from sparkwire.base.printable import printable
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import OP, ORDER, READ, TIME, TWO_TABLES, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.orders import SEPARATE, integer, named_parts
-from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.changed_table import ChangedTable, with_new_names
 from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, epoch_of, is_after, key_text
 from sparkwire.spark.changes.states import (
     TABLE_NAME,
@@ -111,6 +111,7 @@ def current(
         raise ValueError(
             "current() expected a batch, got a stream: use sparkwire.merge, which keeps a table up to date"
         )
+    changes = with_new_names(changes)
     table = ChangedTable.of(changes, keys, "current")
     within = "TRUE" if until is None else until_order(until, table.schema)
     time = None if as_of is None else moment(as_of, table.schema)

@@ -28,7 +28,7 @@ from sparkwire.changes.columns import ORDER
 from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE
 from sparkwire.changes.orders import EPOCH
 from sparkwire.errors import WriteConflictError
-from sparkwire.spark.changes.changed_table import ChangedTable
+from sparkwire.spark.changes.changed_table import ChangedTable, with_new_names
 from sparkwire.spark.changes.merge_batch import BatchFacts, batch_rows, literal, place_text
 from sparkwire.spark.changes.merge_clauses import CONFLICT, NOT_READ, UNCLEAR, Clauses
 from sparkwire.spark.changes.merge_names import TableName, target_of
@@ -120,6 +120,7 @@ class Merge(NamedTuple):
     def _merged(self, changes: DataFrame, number: int | None) -> MergeResult:
         """Read the batch, fold it, and run the statement."""
         spark = changes.sparkSession
+        changes = with_new_names(changes)
         table = ChangedTable.of(changes, self.keys, "merge")
         case_sensitive = is_case_sensitive(changes)
         check_names(table, case_sensitive)
@@ -393,7 +394,7 @@ def merge(
         )
     key = [keys] if isinstance(keys, str) else keys
     if key is not None or changes.isStreaming:
-        key = ChangedTable.of(changes, key, "merge").keys
+        key = ChangedTable.of(with_new_names(changes), key, "merge").keys
     marked = {field.name: field.metadata for field in changes.schema if field.metadata}
     step = Merge(
         target_of(changes.sparkSession, target), None if key is None else tuple(key), deletes == "keep", marked

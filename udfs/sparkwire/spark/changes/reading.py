@@ -13,6 +13,8 @@ from pyspark.sql.types import StructType
 
 from sparkwire.base.printable import printable
 from sparkwire.changes.columns import (
+    BEFORE,
+    COLUMN,
     KEYS,
     KEYS_KNOWN,
     MISSING_IS_UNKNOWN,
@@ -22,6 +24,7 @@ from sparkwire.changes.columns import (
     TOPIC,
     UNAVAILABLE,
     ChangeBatch,
+    table_columns,
 )
 from sparkwire.spark.changes.request import Request, is_case_sensitive
 from sparkwire.spark.frames import from_arrow_schema, is_name_in, quoted
@@ -68,6 +71,7 @@ def with_rows(request: Request, reading: Reading) -> DataFrame:
     inputs += [F.col(quoted(name)).alias(f"kept_{k}") for k, name in enumerate(others.names)]
     rows = df.select(*inputs).mapInArrow(read, StructType([*others, *new_columns]))
     marks: dict[str, dict[str, Any]] = {name: {NEVER: True} for name in reading.never}
+    marks |= {name: {COLUMN: name} for name in _columns(new_columns)}
     if reading.missing_is_unknown:
         marks.setdefault(UNAVAILABLE, {})[MISSING_IS_UNKNOWN] = True
     if reading.keys is not None:
@@ -77,7 +81,12 @@ def with_rows(request: Request, reading: Reading) -> DataFrame:
         of_order[REPLACES_EPOCHS] = True
     if of_order:
         marks[ORDER] = of_order
-    return rows.select(*(_with_metadata(name, marks) for name in names)) if marks else rows
+    return rows.select(*(_with_metadata(name, marks) for name in names))
+
+
+def _columns(schema: StructType) -> list[str]:
+    """The columns of the table."""
+    return table_columns(schema.names, schema[BEFORE].dataType.names)
 
 
 def _with_metadata(name: str, marks: Mapping[str, dict[str, Any]]) -> Column:
