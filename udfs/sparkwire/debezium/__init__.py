@@ -63,6 +63,7 @@ PostgreSQL does not send large values (TOAST) that have not changed. In their pl
     boolean[]                    null, of Debezium 3.3 in numeric[], too: it looks like NULL, and the old value is lost
 
 ``sparkwire.changes`` recognizes all of them but the last, and names the columns in ``_unavailable_``.
+With ``REPLICA IDENTITY FULL``, PostgreSQL sends the values themselves.
 
 What else ``sparkwire.changes`` does with messages:
 
@@ -70,6 +71,7 @@ What else ``sparkwire.changes`` does with messages:
 - a tombstone names no table. It is of the table if all rows of its topic are, whatever the name of the topic;
 - columns beside the Kafka key have fillers in an old row. If the key needs one, a DELETE is an error without ``before="full"``;
 - rows of Cassandra have {value, deletion_ts, set} in place of a value; a column that is not set is unavailable;
+- in a compressed transaction of MySQL (``binlog_transaction_compression``), all events have one position: order by offset;
 - a document of MongoDB is not a row: ``WRONG_FORMAT``. The functions read its envelope;
 - Avro needs ``schemas``. A message's bytes become the JSON that ``JsonConverter`` would write, and the same scan reads it.
 
