@@ -19,7 +19,7 @@ from sparkwire.spark.changes.merge_table import TableTarget, features, types_in
 from sparkwire.spark.changes.merge_types import stored_schema, visible
 
 DELTA = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
-ICEBERG = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog", "spark.sql.defaultCatalog": "lake"}
+ICEBERG = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
 ORDER = T.StructType().add("epoch", "integer").add("partition", "integer").add("offset", "long")
 
 
@@ -36,7 +36,11 @@ class Session:
     def __init__(self, conf: dict[str, str], **tables: tuple[T.StructType, dict[str, str]]) -> None:
         self.conf, self.tables, self.version = conf, {f"`{name}`": one for name, one in tables.items()}, "4.2.0"
         self.statements: list[str] = []
-        self.read = self
+        self.read = self.catalog = self
+        self.current = "lake" if "spark.sql.catalog.lake" in conf else "spark_catalog"
+
+    def currentCatalog(self) -> str:  # noqa: N802
+        return self.current
 
     def option(self, *_: str) -> Session:
         return self
@@ -241,6 +245,16 @@ def test_targets_that_do_not_fit(tables: Any, keep: bool, table: ChangedTable, m
 def test_a_catalog_without_merge() -> None:
     with pytest.raises(ValueError, match=r"its catalog has neither Delta nor Iceberg: .*, or name a path"):
         target(Session({}), "orders").agree(TABLE, False)
+
+
+def test_the_catalog_that_a_session_uses() -> None:
+    """Also after ``USE``: the setting of the default catalog stays."""
+    session = Session(DELTA | ICEBERG)
+    for current, provider in (("lake", "iceberg"), ("spark_catalog", "delta")):
+        session.current = current
+        one = target(session, "orders")
+        one.agree(TABLE, False)
+        assert one.provider == provider
 
 
 def test_features_of_a_delta_table() -> None:

@@ -153,7 +153,7 @@ class TableTarget:
         if self.target.is_path:
             return "delta"
         conf = self.spark.conf
-        for name in (self.target.catalog, conf.get("spark.sql.defaultCatalog", "") or "", "spark_catalog"):
+        for name in (self.target.catalog, self.spark.catalog.currentCatalog(), "spark_catalog"):
             implementation = (conf.get(f"spark.sql.catalog.{name}", "") or "").lower()
             for provider in ("iceberg", "delta"):
                 if provider in implementation:
