@@ -148,7 +148,7 @@ def _by_digest(schemas: Sequence[_Passed]) -> Schemas:
     versions: dict[int, list[int]] = {}
     for k, (where, schema, version) in enumerate(schemas):
         texts.append(_checked_text(schema, where))
-        for text in (*_java_texts(texts[k]), *([schema] if isinstance(schema, str) else [])):
+        for text in (*_as_java_writes(texts[k]), *([schema] if isinstance(schema, str) else [])):
             keys |= dict.fromkeys(_digests(text), k)
         if version is not None:
             versions.setdefault(version, []).append(k)
@@ -162,7 +162,7 @@ def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
 
 def with_digests(schemas: Schemas) -> Schemas:
     """Add the fingerprints of the texts as keys, which identify a schema in Databus events."""
-    texts = ((k, text) for k, own in enumerate(schemas.texts) for text in _java_texts(own))
+    texts = ((k, text) for k, own in enumerate(schemas.texts) for text in _as_java_writes(own))
     digests: dict[Hashable, int] = {key: k for k, text in texts for key in _digests(text)}
     return schemas._replace(keys={**digests, **schemas.keys})
 
@@ -206,10 +206,10 @@ def java_text(schema: Any) -> str:
     return json.dumps(_java(loaded(schema), "", set()), separators=(",", ":"), ensure_ascii=False)
 
 
-def _java_texts(text: str) -> tuple[str, str]:
+def _as_java_writes(text: str) -> tuple[str, str]:
     """The text of a schema as Avro's Java writes it, and as Avro 1.4 does, of which Databus itself takes the MD5.
 
-    They differ from Avro 1.4 in the namespaces of types within a record that has another namespace.
+    The second one is not exact if a type within a record has another namespace.
     """
     return text, java_text(_as_in_avro_1_4(loaded(text)))
 

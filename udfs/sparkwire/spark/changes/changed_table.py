@@ -145,7 +145,8 @@ def _new_names(schema: StructType) -> dict[str, str]:
     named = {field.name: (field.metadata or {}).get(COLUMN) for field in schema if field.name not in DOCS}
     known = _fields(schema) or ()
     renamed = {old: new for new, old in named.items() if old is not None and old in known and old != new}
-    return {old: new for old, new in renamed.items() if named.get(old, new) not in (None, old)}
+    # If a column has the old name, it counts, unless somebody has renamed that one, too.
+    return {old: new for old, new in renamed.items() if old not in named or named[old] not in (None, old)}
 
 
 def _fields(schema: StructType) -> list[str] | None:
