@@ -127,7 +127,7 @@ golden: $(READY) java
 matrix: $(READY) java build/uv
 	$(BIN)/python -m tests.support.matrix $(MATRIX)
 
-bench: $(READY) java
+bench: $(READY) java build/uv
 	$(BIN)/python -m benchmarks
 
 docs: $(READY)

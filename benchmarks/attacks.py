@@ -22,7 +22,7 @@ import crc32c
 import pyarrow as pa
 
 from benchmarks.report import Row, above, below
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, amount
 from sparkwire import FUNCTIONS
 from sparkwire.avro.typed_values import typed
 from sparkwire.catalogue import SAMPLES
@@ -31,8 +31,8 @@ from sparkwire.kafka.files import kafka_log
 FLOOR: Final = 10.0  # [MB/s]
 FLOOR_OF_OBJECTS: Final = 0.05  # of bytes each of which becomes a Python object [MB/s]
 FLOOR_OF_BLOCKS: Final = 3.0  # of blocks of 5 bytes, each a call of the library [MB/s]
-SIZE: Final = 8_000_000  # [bytes]
-ROUNDS: Final = 3
+SIZE: Final = amount(8_000_000, trial=80_000)  # [bytes]
+ROUNDS: Final = amount(3, trial=1)
 
 Attack = Callable[[], bytes]
 

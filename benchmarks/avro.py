@@ -26,18 +26,18 @@ from pyspark.sql.types import StructType
 
 from benchmarks.report import Row, below, faster, no_slower, table
 from benchmarks.sql import discarded, local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire import FUNCTIONS, avro
 from sparkwire.avro.arrow_columns import decode, plan
 from sparkwire.avro.schema import parse
 from sparkwire.avro.typed_values import typed
 from sparkwire.core.column import spans_of
 
-RECORDS = 200_000
+RECORDS = amount(200_000, trial=1000)
 BATCH = 10_000  # rows, as Spark hands them over
 FEW = 10  # a peer reads every so manieth
-IN_SQL = 1_000_000
-TYPES = 50
+IN_SQL = amount(1_000_000, trial=1000)
+TYPES = amount(50, trial=3)
 JAR = "spark-avro is not in this session: PYSPARK_SUBMIT_ARGS='--packages org.apache.spark:spark-avro_2.13:… pyspark-shell'"
 
 FLAT: dict[str, Any] = {

@@ -19,11 +19,11 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
-from benchmarks.timing import interleave
+from benchmarks.timing import amount, interleave
 from sparkwire.spark.changes import merge, merge_batch, merge_table
 from tests.integration.merge_table import DELTA
 
-ROUNDS = {100_000: 5, 1_000_000: 3}
+ROUNDS = {amount(100_000, trial=1000): 5, amount(1_000_000, trial=2000): 3}
 """sizes of batches, and the rounds of each"""
 NEWEST = "SELECT id, newest.* FROM (SELECT id, max_by(row, _order_) AS newest FROM batch GROUP BY id)"
 FORGETS = f"""

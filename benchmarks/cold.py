@@ -15,10 +15,10 @@ from pyspark.sql.datasource import DataSource
 
 import sparkwire
 from benchmarks.report import Row, below, no_slower
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, amount
 
 PACKAGE = Path(sparkwire.__file__).parent
-ROUNDS = 3
+ROUNDS = amount(3, trial=1)
 QUERIES = {
     "identity": "SELECT max(identity(value)) FROM events",
     "sparkwire": "SELECT max(dbus_sequence(value)), max(dbus_error(value)) FROM events",

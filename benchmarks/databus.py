@@ -12,16 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from benchmarks.report import Row, faster
-from benchmarks.timing import interleave
+from benchmarks.timing import amount, interleave
 from sparkwire.databus import layout
 from sparkwire.databus.scan import Events, read_headers
 from sparkwire.kernels import Bytes, FieldPlace, field_reader, kernel
 
-EVENTS = 2_000_000
+EVENTS = amount(2_000_000, trial=2000)
 IN_CACHE = 4_000
-TIMES = 100  # passes over the events in the cache in each round
+TIMES = amount(100, trial=1)  # passes over the events in the cache in each round
 SIZE = 260  # [bytes]
-STRUCT_EVENTS = 50_000  # events that the struct loop reads; its time is scaled, because it is slow
+STRUCT_EVENTS = amount(50_000, trial=500)  # events that the struct loop reads; its time is scaled, because it is slow
 _HEADER = struct.Struct(">bIiHqhhqh16sIq")
 
 

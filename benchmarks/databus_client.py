@@ -19,19 +19,19 @@ import pyarrow.parquet as parquet
 
 from benchmarks.report import Row, below, faster, no_slower
 from benchmarks.sql import discarded, local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.databus import Consumer, DataEvent, Registration, Result, callbacks, dispatch
 from sparkwire.databus.client.buffer import split
 
-EVENTS = 400_000
-LOOPED = 40_000  # events that the loop reads; its time is scaled
+EVENTS = amount(400_000, trial=4000)
+LOOPED = amount(40_000, trial=2000)  # events that the loop reads; its time is scaled
 WINDOW = 1_000  # data events of a window
 VALUE = 200  # [bytes]
-LARGE = 10_000_000  # data events of one window
+LARGE = amount(10_000_000, trial=2_000_000)  # data events of one window
 CHUNK = 100_000  # data events of that window in one response
 HEADER = 61  # [bytes]
-SMALL_WINDOWS = 1_000_000
-STREAMS, STREAM = 16, 100_000  # in Spark: streams, and data events of each
+SMALL_WINDOWS = amount(1_000_000, trial=1000)
+STREAMS, STREAM = amount(16, trial=2), amount(100_000, trial=1000)  # in Spark: streams, and data events of each
 _HEADER = struct.Struct(">bIihqhhqh16sI")
 _KEY = struct.Struct(">q")
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 
 from benchmarks.databus import SIZE, events
 from benchmarks.report import Row, below, faster
-from benchmarks.timing import interleave
+from benchmarks.timing import amount, interleave
 from sparkwire import FUNCTIONS
 
-EVENTS = 200_000
+EVENTS = amount(200_000, trial=2000)
 BATCH = 10_000  # rows that Spark passes at once
-LOOPED = 5_000  # events that the loops write; their time is scaled
+LOOPED = amount(5_000, trial=500)  # events that the loops write; their time is scaled
 FIELDS = (
     *("opcode", "sequence", "physical_partition_id", "logical_partition_id", "timestamp_nanos", "src_id"),
     *("schema_id", "key_long", "value"),

@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 import sparkwire
 from benchmarks.report import Row, below, faster, no_slower, table
 from benchmarks.sql import discarded, local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire import FUNCTIONS
 from sparkwire.core.builders import Accessor
 
-MESSAGES = 100_000
+MESSAGES = amount(100_000, trial=1000)
 BATCH = 10_000  # rows that Spark passes at once
-IN_SQL = 1_000_000
+IN_SQL = amount(1_000_000, trial=1000)
 FIELDS = {
     "op": "payload.op",
     "sequence_id": "payload.sequenceId",

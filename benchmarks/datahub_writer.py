@@ -10,11 +10,11 @@ from typing import Any
 
 from benchmarks.datahub import messages
 from benchmarks.report import Row, faster
-from benchmarks.timing import interleave
+from benchmarks.timing import amount, interleave
 from sparkwire import FUNCTIONS
 
-MESSAGES = 50_000
-LOOPED = 5_000  # messages that the libraries write; their time is scaled
+MESSAGES = amount(50_000, trial=1000)
+LOOPED = amount(5_000, trial=500)  # messages that the libraries write; their time is scaled
 AT_LEAST = {
     "json": 3.0,
     "msgspec": 0.5,

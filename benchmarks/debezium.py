@@ -15,12 +15,12 @@ import sparkwire
 from benchmarks import datahub
 from benchmarks.report import Row, no_slower, table
 from benchmarks.sql import discarded, local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire import FUNCTIONS
 
-MESSAGES = 100_000
+MESSAGES = amount(100_000, trial=1000)
 BATCH = 10_000  # rows, as Spark hands them over
-IN_SQL = 1_000_000
+IN_SQL = amount(1_000_000, trial=1000)
 COLUMNS = {"id": "int64", "name": "string", "amount": "double", "created": "MicroTimestamp"}
 ROW = "STRUCT<id BIGINT, name STRING, amount DOUBLE, created BIGINT>"
 SCHEMA = f"""

@@ -24,17 +24,17 @@ from benchmarks.constant import Constant, constant
 from benchmarks.kafka import log
 from benchmarks.report import Row, above, faster, no_slower
 from benchmarks.sql import local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.kafka.files import kafka_log
 
 CELL = 4 << 20  # [bytes]
-CELLS = 256
+CELLS = amount(256, trial=4)
 TASK = 544 << 20  # size that one task reads in every query: two tasks for 1 GB, one for each core [bytes]
 SEGMENTS = 2
 SOUGHT = "key00042"
 """one record of each value"""
 CORES = 2
-EVENTS = 250_000  # events of a file
+EVENTS = amount(250_000, trial=2000)  # events of a file
 EVENT_FILES = 16  # files with the same content
 DIGITS = 19  # number of digits of nearly all keys
 RECORDS = "SELECT count(*), sum(length(r.value)) FROM cells LATERAL VIEW inline(kafka_records(content)) r"

@@ -15,7 +15,7 @@ from aiokafka.record._crecords import DefaultRecordBatchBuilder, MemoryRecords
 from kafka.record import MemoryRecords as PythonMemoryRecords
 
 from benchmarks.report import Row, above, faster, no_slower, table
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.core.builders import columns_of
 from sparkwire.core.column import binary_of
 from sparkwire.kafka.batch_headers import header_block
@@ -34,10 +34,10 @@ MESSAGE_COLUMNS = (
     "value_size", "error",
 )  # fmt: skip
 PER_BATCH = 100
-LOG_BYTES = 8 << 20
-PEER_BYTES = 2 << 20  # bytes that the peers read; their time is scaled
-PYTHON_BYTES = 1 << 18
-MESSAGES = 500_000
+LOG_BYTES = amount(8 << 20, trial=1 << 20)
+PEER_BYTES = amount(2 << 20, trial=1 << 18)  # bytes that the peers read; their time is scaled
+PYTHON_BYTES = amount(1 << 18, trial=1 << 16)
+MESSAGES = amount(500_000, trial=2000)
 _WORDS = ("alice", "bob", "carol", "view", "purchase", "search", "add_to_cart", "SKU-1234", "amount")
 
 

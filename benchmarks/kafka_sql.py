@@ -13,11 +13,11 @@ import sparkwire
 from benchmarks.kafka import log
 from benchmarks.report import Row, below, no_slower
 from benchmarks.sql import MEBIBYTE, discarded, local_spark, register_floor
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 
 CELL = 4 << 20  # [bytes]
-CELLS = 256
-FEW = 32  # values after which the memory of workers is first measured
+CELLS = amount(256, trial=16)
+FEW = amount(32, trial=2)  # values after which the memory of workers is first measured
 RECORDS = """
     SELECT offset, timestamp, length(key), length(value)
     FROM {view} s LATERAL VIEW inline(kafka_records(content)) r

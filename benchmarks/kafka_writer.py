@@ -7,17 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.report import Row, below, faster
-from benchmarks.timing import interleave
+from benchmarks.timing import amount, interleave
 from sparkwire import FUNCTIONS
 from sparkwire.kafka.codecs import BY_NAME, compressed
 
-RECORDS = 50_000
+RECORDS = amount(50_000, trial=2000)
 BATCH = 100  # records
 SIZE = 1000  # size of a value [bytes]
 KEY = 16  # [bytes]
 FIRST = 1_600_000_000_000  # [ms since epoch]
 LOOPED = 1_000  # records that the builder's loop writes; its time is scaled
-COMPRESSED = 10_000  # records that codecs compress
+COMPRESSED = amount(10_000, trial=1000)  # records that codecs compress
 CODECS = ("gzip", "snappy", "lz4", "zstd")
 _SHORT = 32  # size of the repeated part of values, so that they are compressible [bytes]
 

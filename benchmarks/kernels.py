@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from zlib_ng import zlib_ng
 
 from benchmarks.report import Row, below, faster, no_slower
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.kernels import Bytes, crc32, crc32_raw, crc32c, kernel
 from sparkwire.kernels.checksums.instruction_sets import MACHINES, Isa, compiled_isa
 
-LARGE = 64 << 20  # [bytes] more than the caches hold
-SMALL = 1 << 20  # [bytes] what a second-level cache holds
+LARGE = amount(64 << 20, trial=1 << 20)  # [bytes] more than the caches hold
+SMALL = amount(1 << 20, trial=1 << 16)  # [bytes] what a second-level cache holds
 NO_AVX = {"NUMBA_ENABLE_AVX": "0"}
 GENERIC = {"NUMBA_CPU_NAME": "generic"}
 

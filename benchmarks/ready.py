@@ -18,15 +18,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.report import Row, below, no_slower
-from benchmarks.timing import Timing
+from benchmarks.timing import Timing, amount
 from tests.integration import cluster
 
-ROUNDS = 5
+ROUNDS = amount(5, trial=1)
 FIRST = {"dbus_opcode": 0.5, "kafka_records": 1.0, "datahub_change": 1.0}
 """by function what its first call may take after the import [s of the process's own time]"""
 RATES = ("dbus_opcode", "dbus_event", "dbus_events", "kafka_records", "kafka_batches", "datahub_change")
 _MOST_BYTES = 12.0  # [MB]
-_APPLICATIONS = 3
+_APPLICATIONS = amount(3, trial=1)
 _QUERIES = {"dbus_opcode": "dbus_opcode(event)", "kafka_records": "size(kafka_records(segment))"}
 
 

@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from benchmarks import databus
 from benchmarks.report import Row, below, no_slower
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave, is_trial
 
-EVENTS = 1_000_000
+EVENTS = amount(1_000_000, trial=1000)
 SIX = ("dbus_sequence", "dbus_src_id", "dbus_length", "dbus_timestamp_nanos", "dbus_key_long", "dbus_attributes")
 IDENTITIES = tuple(f"identity_{name}" for name in SIX)
 # The same question three ways: where the filter needs one function and the answer two others.
@@ -74,7 +74,8 @@ def local_spark() -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
-        spark.stop()
+        if not is_trial():  # the next group's session is this one
+            spark.stop()
 
 
 def discarded(df: DataFrame) -> Callable[[], object]:

@@ -26,7 +26,7 @@ from benchmarks.files import CELL, CELLS, SEGMENTS, TASK, totals, write_segment
 from benchmarks.kafka import log
 from benchmarks.report import Row, above, below, faster
 from benchmarks.sql import local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.core.sources.storage import File
 from sparkwire.kafka.files import kafka_log, plan, remote
 from sparkwire.kafka.files.naming import in_bucket
@@ -36,8 +36,8 @@ from tests.integration.object_store import running_store
 CHUNK = 4 << 20
 """the plugin's default chunk size [bytes]"""
 TOPIC_ID = "GuCdKpmgR5i6jlGF8wo2DQ"
-NAMED, PARTITIONS = 100_000, 100
-SEGMENTS_STORED, CELLS_SOUGHT = 1000, 128
+NAMED, PARTITIONS = amount(100_000, trial=1000), 100
+SEGMENTS_STORED, CELLS_SOUGHT = amount(1000, trial=50), 128
 """in an object store: segments of one value each, and the number of values in the segment for the look-up of an offset"""
 SMALL_CELL = 100_000  # [bytes] about
 Transform = Callable[[bytes], bytes]

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+TRIAL: Final = "SPARKWIRE_BENCHMARK_TRIAL"
+"""the environment variable of a trial: each candidate runs once, over little data. It shows that all of them run"""
+
+
+def is_trial() -> bool:
+    """Whether this process is part of a trial."""
+    return TRIAL in os.environ
+
+
+def amount(full: int, *, trial: int) -> int:
+    """How much a candidate does, or how often."""
+    return trial if is_trial() else full
 
 
 class Timing(NamedTuple):
@@ -40,6 +54,8 @@ def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, 
     ``warm``: how often a candidate runs in its turn before it is timed. It then finds the caches as it has left them,
     which is how it runs on a stream of batches, and not as another candidate has.
     """
+    if is_trial():
+        return {name: Timing((_seconds_of(candidate),)) for name, candidate in candidates.items()}
     for candidate in candidates.values():
         candidate()
     samples: dict[str, list[float]] = {name: [] for name in candidates}
@@ -49,7 +65,11 @@ def interleave(candidates: Mapping[str, Callable[[], object]], rounds: int = 9, 
             candidate = candidates[name := names[at % len(names)]]
             for _ in range(warm):
                 candidate()
-            began = time.perf_counter()
-            candidate()
-            samples[name].append(time.perf_counter() - began)
+            samples[name].append(_seconds_of(candidate))
     return {name: Timing(tuple(taken)) for name, taken in samples.items()}
+
+
+def _seconds_of(candidate: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    candidate()
+    return time.perf_counter() - began

@@ -19,12 +19,13 @@ import sparkwire
 from benchmarks.files_scale import worker_peak
 from benchmarks.report import Row, above, below, faster, no_slower
 from benchmarks.sql import local_spark
-from benchmarks.timing import Timing, interleave
+from benchmarks.timing import Timing, amount, interleave
 from sparkwire.kafka.write import write_log
 from tests.integration.broker import KAFKA, java, running
 
 CORES = 2
-GIGABYTE = 10**9
+GIGABYTE = amount(10**9, trial=10**6)
+GIBIBYTE = amount(1 << 30, trial=1 << 20)
 TOOLS = "org.apache.kafka:kafka-tools:3.9.1"
 _BATCH = 64 << 10  # [bytes]
 _SLICE = 0.1  # share of the rows that the producer sends; its time is measured separately
@@ -132,7 +133,7 @@ def producer_timing(size: int, folder: Path) -> Timing:
             f"batch.size={_BATCH}",
         )  # fmt: skip
         samples = []
-        for _ in range(3):
+        for _ in range(amount(3, trial=1)):
             said = subprocess.run(
                 java(arguments, KAFKA, TOOLS, options=()), capture_output=True, text=True, check=True
             ).stdout
@@ -173,7 +174,9 @@ def zstd_rows(spark: SparkSession, folder: Path) -> list[Row]:
 def scale_rows(spark: SparkSession, folder: Path) -> list[Row]:
     peaks, times = [], []
     for gigabytes in (1, 8):
-        timing = interleave({"ours": written(records(spark, 1024, gigabytes << 30), folder / "log")}, rounds=1)["ours"]
+        timing = interleave({"ours": written(records(spark, 1024, gigabytes * GIBIBYTE), folder / "log")}, rounds=1)[
+            "ours"
+        ]
         times.append(Timing(tuple(taken / gigabytes for taken in timing.samples)))
         peaks.append(worker_peak())
     shutil.rmtree(folder / "log")
