@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Field, Schema
 from deltalake.exceptions import DeltaError
+from deltalake.schema import PrimitiveType
 
 from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder
 from sparkwire.errors import WriteConflictError
@@ -261,9 +262,10 @@ def test_a_log_without_an_entry_is_a_new_table(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"keys": "id", "deletes": "keep"}', "[" * 9999])
 def test_a_corrupt_property(log: DeltaLog, text: str) -> None:
-    log.table.alter.set_table_properties({"sparkwire.merge": text}, raise_if_not_exists=False)
-    with pytest.raises(ValueError, match=r"has a corrupt property sparkwire\.merge: restore the table"):
-        _ = opened(log.path).noted
+    for corrupt in (text, text.encode().hex()):
+        log.table.alter.set_table_properties({"sparkwire.merge": corrupt}, raise_if_not_exists=False)
+        with pytest.raises(ValueError, match=r"has a corrupt property sparkwire\.merge: restore the table"):
+            _ = opened(log.path).noted
 
 
 def crafted(
@@ -306,6 +308,15 @@ def crafted(
     return opened(path)
 
 
+def test_the_rules_of_columns_need_delta_in_the_session(tmp_path: Path) -> None:
+    """Also of a table with an old protocol, which names no features."""
+    path = tmp_path / "table"
+    rule = {"delta.invariants": json.dumps({"expression": {"expression": "id > 0"}})}
+    DeltaTable.create(path, Schema([Field("id", PrimitiveType("integer"), metadata=rule)]))
+    with pytest.raises(ValueError, match="table has invariants, which needs a session with Delta"):
+        opened(path).check_writable()
+
+
 VECTOR = {
     "storageType": "u",
     "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
@@ -327,6 +338,8 @@ VECTOR = {
         ([], [], {}, ["id"], {}, "partitions", ""),
         ([], ["rowTracking", "domainMetadata"], {}, [], {}, "", "domainMetadata, rowTracking"),
         ([], ["appendOnly"], {"delta.appendOnly": "true"}, [], {}, "", "appendOnly"),
+        ([], ["checkConstraints"], {}, [], {}, "", ""),
+        ([], ["checkConstraints"], {"delta.constraints.positive": "id > 0"}, [], {}, "", "checkConstraints"),
     ],
 )  # fmt: skip
 def test_what_needs_delta_in_the_session(

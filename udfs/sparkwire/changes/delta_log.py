@@ -50,6 +50,12 @@ _WRITTEN: Final = {
     "variantType",
 }
 """features of tables to which delta-rs commits"""
+_RULES: Final = {
+    "delta.invariants": "invariants",
+    "delta.generationExpression": "generatedColumns",
+    "delta.identity.start": "identityColumns",
+}
+"""by metadata of a column: the feature whose rule a commit of files does not apply"""
 _NO_PATH: Final = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
 """what delta-rs takes for other characters in a path"""
 _COLOUR: Final = re.compile(r"\x1b\[\d*m")
@@ -184,8 +190,15 @@ class DeltaLog(NamedTuple):
     def check_writable(self) -> None:
         """Raise ValueError if delta-rs cannot commit to the table."""
         needed = set(self.table.protocol().writer_features or ()) - _WRITTEN
-        if self.table.metadata().configuration.get("delta.appendOnly") == "true":
+        configuration = self.table.metadata().configuration
+        if configuration.get("delta.appendOnly") == "true":
             needed.add("appendOnly")
+        # Tables of an old protocol name no features.
+        if any(name.startswith("delta.constraints.") for name in configuration):
+            needed.add("checkConstraints")
+        fields = parsed_json(self.table.schema().to_json().encode())["fields"]
+        marks = {mark for field in fields for mark in field["metadata"]}
+        needed |= {feature for mark, feature in _RULES.items() if mark in marks}
         self._need_nothing(needed)
 
     def _need_nothing(self, needed: set[str]) -> None:
