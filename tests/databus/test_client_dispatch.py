@@ -20,7 +20,7 @@ import sparkwire
 from sparkwire.base.error_codes import BAD_LENGTH, HEADER_CRC_MISMATCH, TRUNCATED
 from sparkwire.databus.client.buffer import EventBuffer, split
 from sparkwire.databus.client.consumer import CALLBACKS, Consumer, Registration, Result
-from sparkwire.databus.client.data_events import DataEvent, Page
+from sparkwire.databus.client.data_events import DataEvent, Page, Source
 from sparkwire.databus.client.dispatcher import Dispatcher
 from sparkwire.databus.client.run import dispatch
 from sparkwire.databus.client.state import Retries, Settings, State, Status
@@ -583,6 +583,13 @@ def test_payloads_are_typed_by_their_schema() -> None:
     shown = [record for record in typed if record is not None and "blob" not in record]
     assert len(shown) == 50
     assert {json.dumps(record, ensure_ascii=False) for record in shown} <= set(decoded)
+    files = [
+        Source.of(source.id, source.name, *(json.dumps(json.loads(text), indent=1) for text in source.schemas.values()))
+        for source in golden_sources()
+    ]
+    seen.clear()
+    dispatch([golden_bytes("window_stream")], Keeping(), files)  # schemas as .avsc files have them
+    assert [event.typed() for event in seen] == typed
     dispatch([window(1, 40)], Keeping())
     with pytest.raises(LookupError, match=r"^unknown schema id 03feba\w+: pass sources= with its schema$"):
         seen[-1].typed()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import md5
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparkwire
 from sparkwire.databus.client.buffer import split
+from tests.support import system_messages
 from tests.support.client_frames import frame
 from tests.support.client_streams import event
 from tests.support.databus_members import MEMBER, MEMBER_ID, Members, member
@@ -102,11 +104,24 @@ def test_versions_of_a_databus_source_have_records_with_other_names(spark: Spark
     assert list(sparkwire.changes_by_table(df, "event", format="databus", schemas=[first, second])) == [
         "com.shop.Member"
     ]
-    frames = sparkwire.databus.rows_by_source(df, "event", [first, second])
+    registry = sparkwire.avro.Registry.of([first, second])
+    assert sparkwire.changes(df, "event", format="databus", table="Member", schemas=registry).count() == 2
+    frames = sparkwire.databus.rows_by_source(df, "event", registry)
     assert [tuple(row) for row in frames["com.shop.Member"].select("id", "name", "age").orderBy("id").collect()] == [
         (1, "a", None),
         (2, "b", 7),
     ]
+
+
+def test_places_in_columns_with_dots_in_their_names(spark: SparkSession) -> None:
+    message = json.dumps(system_messages.envelope(after={"id": 1})).encode()
+    df = spark.createDataFrame(
+        [("t", 0, 7, message)], "`k.topic` STRING, `k.partition` INT, `k.offset` BIGINT, value BINARY"
+    )
+    places: dict[str, Any] = {name: f"k.{name}" for name in ("topic", "partition", "offset")}
+    changes = sparkwire.changes(df, format="debezium", table="customers", columns="id INT", keys="id", **places)
+    [row] = sparkwire.current(changes).collect()
+    assert (row["id"], tuple(row["_order_"])) == (1, (0, 0, 7))
 
 
 def test_a_databus_table_out_of_several_files(spark: SparkSession, tmp_path: Path) -> None:

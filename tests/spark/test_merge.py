@@ -478,6 +478,12 @@ def test_names_that_differ_in_case(spark: SparkSession, tmp_path: Path) -> None:
     sparkwire.merge(changes, target, "id")
     with pytest.raises(ValueError, match="has the column v, and the changes have V: rename it in the changes"):
         sparkwire.merge(changes.withColumnRenamed("v", "V"), target, "id")
+    spark.conf.set("spark.sql.caseSensitive", "TRUE")
+    try:
+        with pytest.raises(ValueError, match="Delta takes the columns v and V for one: rename one"):
+            sparkwire.merge(both, target, "id")
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
 
 
 def test_a_table_that_does_not_exist_is_no_error_of_the_log(

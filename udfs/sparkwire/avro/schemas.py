@@ -215,6 +215,7 @@ def _as_java_writes(text: str) -> tuple[str, str]:
 
 
 _RESERVED_IN_1_4: Final = ("doc", "fields", "items", "name", "namespace", "size", "symbols", "values", "type")
+"""names that are no properties, in any type"""
 
 
 def _as_in_avro_1_4(json_type: Any) -> Any:

@@ -309,8 +309,10 @@ def by_name(schemas: Schemas, *, framed: bool = True, named: Callable[[str], str
 
     ``named`` returns the name of a reader from that of a type. A union of several records belongs to each of them.
     """
-    of_records = [(schema, _records_of(schema)) for schema in schemas.parsed()]
-    names = [[type_name(r) for r in records] or [named(type_name(schema))] for schema, records in of_records]
+    names = [
+        [type_name(record) for record in _records_of(schema)] or [named(type_name(schema))]
+        for schema in schemas.parsed()
+    ]
     readers: dict[str, RowsReader] = {}
     for name in dict.fromkeys(name for of_schema in names for name in of_schema):
         same_name = [k for k, of_schema in enumerate(names) if name in of_schema]

@@ -50,7 +50,7 @@ _GTID: Final = (
 )
 """MariaDB's domain, server and sequence; or MySQL's server and number"""
 _MARIADB: Final = r"^[0-9]+-[0-9]+-[0-9]+(,[0-9]+-[0-9]+-[0-9]+)*$"
-"""one of each domain"""
+"""GTIDs of MariaDB, one of each domain"""
 
 
 @text_cache(1024)

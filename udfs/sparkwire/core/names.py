@@ -66,7 +66,7 @@ def topic_name(name: str) -> str:
 
 
 def schema_names(name: str) -> tuple[str, ...]:
-    """What the names of schemas may have in place of a name: as topics, or ``_`` for each character that Avro does not allow."""
+    """How schemas may write a name: as it is, as in topics, or with ``_`` for each character that Avro does not allow."""
     of_topic = topic_name(name)
     return name, of_topic, of_topic.replace("-", "_")
 
@@ -82,15 +82,15 @@ def fits(table: Table, names: Names, of_schemas: Names | None = None) -> Bools:
     for wanted, roles in ((table.name, ("table",)), (table.database, outer), (table.schema, ("schema",))):
         if wanted is None:
             continue
-        same, nameless = _compared([getattr(names, role) for role in roles], wanted)
+        same, nameless = compared([getattr(names, role) for role in roles], wanted)
         if of_schemas is not None and nameless.any():
-            of_schema, unknown = _compared([getattr(of_schemas, role) for role in roles], *schema_names(wanted))
+            of_schema, unknown = compared([getattr(of_schemas, role) for role in roles], *schema_names(wanted))
             nameless &= of_schema | unknown
         fitting &= same | nameless
     return fitting
 
 
-def _compared(columns: Sequence[pa.Array], *wanted: str) -> tuple[Bools, Bools]:
+def compared(columns: Sequence[pa.Array], *wanted: str) -> tuple[Bools, Bools]:
     """Which rows have one of the wanted names in one of the columns, and which have no name."""
     same = [bools_of(pc.equal(column, name).fill_null(False)) for column in columns for name in wanted]
     unknown = [bools_of(column.is_null()) for column in columns]

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from sparkwire.base.printable import printable
 from sparkwire.base.text_cache import text_cache
-from sparkwire.core.column import bools_of
-from sparkwire.core.names import Names, Table, fits, schema_names
+from sparkwire.core.names import Names, Table, compared, fits, schema_names
 from sparkwire.debezium.cells import of_cell
 from sparkwire.debezium.message_fields import row_fields
 from sparkwire.debezium.scanned_messages import Messages
@@ -112,18 +111,13 @@ def _parts_of(name: str) -> tuple[str | None, str | None, str | None]:
 def has_name(names: pa.Array, table: Table) -> Bools:
     """Whether names of schemas, such as those of keys, have the name of a table."""
     database, schema, name = names_in(names)
-    same = _is_one_of(name, schema_names(table.name))
+    same, _ = compared([name], *schema_names(table.name))
     inside = table.schema or table.database
     if inside is not None:
-        same &= _is_one_of(schema, schema_names(inside))
+        same &= compared([schema], *schema_names(inside))[0]
     if table.schema is not None and table.database is not None:
-        same &= _is_one_of(database, schema_names(table.database)) | bools_of(database.is_null())
+        same &= np.logical_or(*compared([database], *schema_names(table.database)))
     return same
-
-
-def _is_one_of(texts: pa.Array, names: tuple[str, ...]) -> Bools:
-    found: Bools = bools_of(pc.is_in(texts, pa.array(names, pa.string())).fill_null(False))
-    return found
 
 
 def columns_text(columns: Mapping[str, Type]) -> str:

@@ -244,6 +244,7 @@ class JsonRows:
         marks = {name: f"{name}{missing_mark}" for name in columns} if missing_mark else {}
         self.marks = {name: mark for name, mark in marks.items() if mark not in columns}
         """by column: the member that is true if the column's value is missing"""
+        self.mark_places = {name: len(self.places) + k for k, name in enumerate(self.marks)}
 
     def add_members_of(self, others: JsonRows, rows: Bools) -> None:
         """In these rows, a member that is not there is the one of the other image, because it has not changed."""
@@ -264,9 +265,8 @@ class JsonRows:
 
     def value(self, name: str, rows: Ints | None = None) -> Values:
         value = self._documents.value(self.places[name])
-        if name in self.marks:
-            mark = self._documents.value(len(self.places) + list(self.marks).index(name))
-            value = value.only(mark.kinds != TRUE)
+        if name in self.mark_places:
+            value = value.only(self._documents.value(self.mark_places[name]).kinds != TRUE)
         if not self.present.all():
             value = value.only(self.present)
         if self.others is not None:

@@ -49,9 +49,9 @@ class Source:
 
     @classmethod
     def of(cls, id: int, name: str, *schemas: str) -> Source:
-        """A source with its schemas, JSON texts from the oldest to the latest.
+        """A source with its schemas, JSON texts from the oldest to the latest. Raises SchemaError if one of them is no schema.
 
-        Their ids are the MD5 of the texts that Avro's Java writes of them, in the version of Databus or a newer one.
+        Their ids are the fingerprints of the texts that Avro's Java writes of them, in the version of Databus or a newer one.
         """
         places = sorted(schemas_of(schemas).keys.items(), key=lambda key: key[1])
         return cls(id, name, {key: schemas[k] for key, k in places if isinstance(key, bytes)})

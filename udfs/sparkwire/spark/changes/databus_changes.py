@@ -68,7 +68,7 @@ def tables(request: Request) -> list[str]:
 def _name_of(table: str, names: Sequence[str]) -> str:
     """The source that a user names: in full or without the namespace, or by one of its versions."""
     source = source_name(table)
-    matches = [name for name in names if name == table] or [name for name in names if name == source]
+    matches = [name for name in names if name in (table, source)]
     matches = matches or [name for name in names if name.rpartition(".")[2] == source]
     if len(matches) != 1:
         raise unknown_table(table, sorted(names), "the schemas")

@@ -313,7 +313,7 @@ def _of_no_type(messages: PayloadColumn, schemas: Schemas) -> DataFrame:
 
 
 def rows_by_source(
-    df: DataFrame, column: str, schemas: str | Path | Iterable[Any] | Mapping[Any, Any]
+    df: DataFrame, column: str, schemas: str | Path | Iterable[Any] | Mapping[Any, Any] | Registry
 ) -> dict[str, DataFrame]:
     """Return typed rows of events: for each source a DataFrame with the payload's fields as columns.
 
@@ -324,9 +324,9 @@ def rows_by_source(
     column
         the BINARY column of events
     schemas
-        a folder of ``.avsc`` files, a list of schemas, or a mapping from fingerprints or versions to schemas, as for
-        `sparkwire.avro.rows`. A source is the full name of a record, without the version of ``Person_V2``. The last schema of a
-        source is the reader's schema
+        a folder of ``.avsc`` files, a list of schemas, a mapping from fingerprints or versions to schemas, or a `Registry`, as
+        for `sparkwire.avro.rows`. A source is the full name of a record, without the version of ``Person_V2``. The last schema
+        of a source is the reader's schema
 
     Returns
     -------
