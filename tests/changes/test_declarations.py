@@ -67,16 +67,15 @@ def test_its_messages(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", SYSTEMS)
-def test_its_default_of_nulls(format: str) -> None:
-    """A column that a row does not have is unknown, or NULL: by the declaration, or as the user says."""
+def test_a_column_that_a_row_does_not_have(format: str) -> None:
+    """It is unknown, or NULL if the user says so."""
     message, columns = (
         made(format, "INSERT", {"id": 1}),
         {"id": "LONG" if format == "datahub" else "INT", "name": "STRING"},
     )
-    for said in (None, "written", "absent"):
-        [row] = rows(format, message, columns=columns, nulls=said)
-        is_unknown = (said or SYSTEMS[format].nulls) == "written"
-        assert (row["_unavailable_"], row["_error_"]) == (["name"] if is_unknown else None, None)
+    for said, unknown in (({}, ["name"]), ({"nulls": "written"}, ["name"]), ({"nulls": "absent"}, None)):
+        [row] = rows(format, message, columns=columns, **said)
+        assert (row["_unavailable_"], row["_error_"]) == (unknown, None)
 
 
 @pytest.mark.parametrize("format", SYSTEMS)

@@ -46,7 +46,7 @@ def _decoder(
     keys: Sequence[str] | None = None,
     order: str = "offset",
     before: str = "key",
-    nulls: str | None = None,
+    nulls: str = "written",
     renamed: Mapping[str, str] | None = None,
 ) -> Decoder:
     source = table_of(table)

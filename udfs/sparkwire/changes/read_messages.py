@@ -101,7 +101,7 @@ def _read(fields: Fields, records: MessageRecords, plan: ReadPlan, is_of_table: 
         positions=_positions(system, fields, records, expanded, plan.text_offsets) if plan.by_source else None,
         is_partial=is_update if system.old_row == "changed" else None,
         is_unchanged=is_update if system.unchanged_in_before else None,
-        missing=missing if plan.are_missing_unknown(system.nulls) else None,
+        missing=None if plan.absent_nulls else missing,
         missing_before=missing if system.old_row == "key" else None,
         missing_mark=system.missing_mark,
     )

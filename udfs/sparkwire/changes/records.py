@@ -47,8 +47,8 @@ class ReadPlan(NamedTuple):
     by_source: bool = False
     whole_before: bool = False
     placeholder: str = ""
-    nulls: str | None = None
-    """what the caller says of members that are NULL: "written" or "absent"; by default as the format's declaration"""
+    nulls: str = "written"
+    """what the caller says of members that are NULL: "written" or "absent". If written, a member that a row lacks is unknown"""
     renamed: Mapping[str, str] = {}
     """other names of members, by the names in the format's declaration"""
     topics: Mapping[str, str] | None = None
@@ -70,10 +70,6 @@ class ReadPlan(NamedTuple):
     def absent_nulls(self) -> bool:
         """Whether the caller says that messages leave out members that are NULL."""
         return self.nulls == "absent"
-
-    def are_missing_unknown(self, default: str) -> bool:
-        """Whether a member that a row does not have has an unknown value, instead of NULL."""
-        return (self.nulls or default) == "written"
 
 
 def order_type(position: pa.DataType | None, with_row: bool, text_offsets: bool = False) -> pa.DataType:

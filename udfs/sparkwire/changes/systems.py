@@ -90,8 +90,6 @@ class System(NamedTuple):
     """whether a column that ``after`` does not have has the value in ``before``, because it did not change"""
     missing_mark: str = ""
     """The end of the name of a member that is true if a column's value is missing: ``{"name": null, "name_isMissing": true}``."""
-    nulls: Literal["written", "absent"] = "written"
-    """The default of the argument ``nulls``: a column that a row does not have is NULL if "absent", else its value is unknown."""
     renamable: tuple[str, ...] = ()
     """roles whose member has another name by a setting of the system, for the argument ``renamed``"""
     types_kind: int = OBJECT

@@ -42,7 +42,7 @@ def changes(
     wire_format: str = "confluent",
     before: Literal["key", "full"] = "key",
     placeholder: str = "__debezium_unavailable_value",
-    nulls: Literal["written", "absent"] | None = None,
+    nulls: Literal["written", "absent"] = "written",
     renamed: Mapping[str, str] | None = None,
     epochs: Literal["continue", "replace"] = "continue",
 ) -> DataFrame:

@@ -17,7 +17,7 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import LiveSchemas
 from sparkwire.base.printable import printable
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
-from sparkwire.changes.columns import UNAVAILABLE, check_keys
+from sparkwire.changes.columns import check_keys
 from sparkwire.changes.declarations import SYSTEMS
 from sparkwire.changes.formats import Decoder, Read, decoder, in_json, position_of
 from sparkwire.changes.records import MessageRecords, ReadPlan
@@ -89,12 +89,8 @@ def reading(request: Request, *, with_images: bool = False) -> Reading:
     )
     if with_images:
         return Reading(decode.schema, _decode_with(decode), roles, None, ())
-    system = SYSTEMS.get(request.format)
-    missing_is_unknown = plan.are_missing_unknown("written" if system is None else system.nulls)
-    has_all = system is not None and system.nulls == "absent" and system.old_row != "key" and not missing_is_unknown
-    never = (UNAVAILABLE,) if has_all else ()
     topic = None if by_source else request.find(request.topic)  # positions in the source are comparable in all topics
-    return Reading(decode.schema, _decode_with(decode), roles, keys, never, topic, missing_is_unknown)
+    return Reading(decode.schema, _decode_with(decode), roles, keys, (), topic, not plan.absent_nulls)
 
 
 def _decode_with(decode: Decoder) -> Callable[[Arrays], Any]:

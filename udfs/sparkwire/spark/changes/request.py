@@ -23,7 +23,7 @@ _CHOICES: Final = {
     "nulls": ("written", "absent"),
     "epochs": ("continue", "replace"),
 }
-"""the values of arguments; the default of ``nulls`` is the format's"""
+"""the values of arguments"""
 _TEXT_TYPE: Final = re.compile(r"`(?:[^`]|``)*`|\b(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 """a type of texts with a length, or a name in back quotes"""
 
@@ -48,7 +48,7 @@ class Request(NamedTuple):
     wire_format: str = "confluent"
     before: str = "key"
     placeholder: str = UNAVAILABLE
-    nulls: str | None = None
+    nulls: str = "written"
     renamed: Mapping[str, str] | None = None
     epochs: str = "continue"
     function: str = "changes"
@@ -64,7 +64,7 @@ class Request(NamedTuple):
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
-            if value not in choices and not (name == "nulls" and value is None):
+            if value not in choices:
                 raise ValueError(
                     printable(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {value!r}')
                 )
