@@ -72,17 +72,24 @@ def test_a_value_from_before_a_truncate_is_unknown(spark: SparkSession, tmp_path
         assert (found["id"], found["name"], str(found["amount"]), found["_unavailable_"]) == (1, None, "1.00", ["name"])
 
 
+@pytest.mark.parametrize("ordinary", [0, 1, 2])
 @pytest.mark.usefixtures("interpreted")
-def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: Path) -> None:
-    """Row 2 was deleted while nobody read. It is gone with the first message of the next epoch, and stays by default."""
+def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: Path, ordinary: int) -> None:
+    """Row 2 was deleted while nobody read. It is gone with the first message of the next epoch, and stays by default.
+
+    ``ordinary``: the number of batches before somebody said that epochs replace others.
+    """
     batches = [
         [("INSERT", (0, 0, 1), 1, 1), ("INSERT", (0, 1, 1), 2, 2), ("INSERT", (0, 0, 2), 3, 3)],
         [("READ", (1, 0, 0), 1, 10), ("READ", (1, 1, 0), 3, 30)],
         [("UPDATE", (0, 1, 9), 2, 20), ("UPDATE", (1, 0, 5), 1, 11)],
     ]
     replaced = {"sparkwire.replaces_epochs": True}
-    for batch in batches:
-        sparkwire.merge(simple(spark, *batch).withMetadata("_order_", replaced), tmp_path / "replaced", "id")
+    for number, batch in enumerate(batches):
+        changes = simple(spark, *batch)
+        if number >= ordinary:
+            changes = changes.withMetadata("_order_", replaced)
+        sparkwire.merge(changes, tmp_path / "replaced", "id")
     changes = simple(spark, *(row for batch in batches for row in batch))
     expected = [(1, 11), (3, 30)]
     for table in (

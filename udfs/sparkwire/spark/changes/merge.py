@@ -164,7 +164,7 @@ class Merge(NamedTuple):
     def _fold(self, target: Target, relation: str, clauses: Clauses, rows: DataFrame) -> tuple[int | None, int]:
         """Run the statement, after a fold with the table's rows if it is needed. Returns changed rows and late keys."""
         spark, facts, table, traits = rows.sparkSession, clauses.facts, clauses.table, target.traits
-        truncated, epoch = _truncate(table, facts, traits, target.exists)
+        truncated, epoch = _truncate(table, facts, traits, spark.table(relation) if target.exists else None)
         if target.exists and not facts.keys and truncated is None and not traits.untold:
             return 0, 0
         needs_stored = bool(facts.opened) or bool(traits.untold) or (traits.partial and truncated is not None)
@@ -256,13 +256,21 @@ class Merge(NamedTuple):
         return changed, late
 
 
-def _truncate(table: ChangedTable, facts: BatchFacts, traits: Traits, exists: bool) -> tuple[Any, int | None]:
-    """The last TRUNCATE of a batch, and the greatest epoch so far, if an epoch ends the rows of the ones before it."""
+def _truncate(
+    table: ChangedTable, facts: BatchFacts, traits: Traits, stored_rows: DataFrame | None
+) -> tuple[Any, int | None]:
+    """The last TRUNCATE of a batch, and the greatest epoch so far, if an epoch ends the rows of the ones before it.
+
+    ``stored_rows`` are those of a table that exists.
+    """
     if not table.replaces_epochs or facts.epochs is None:
         return facts.truncated, traits.epoch
     least, greatest = facts.epochs
-    newest = greatest if traits.epoch is None else max(greatest, traits.epoch)
-    is_new = exists and traits.epoch is not None and greatest > traits.epoch
+    earlier = traits.epoch
+    if earlier is None and stored_rows is not None:  # no epoch has ended rows yet, and the table may have several
+        earlier = stored_rows.agg(F.max(f"{ORDER}.{EPOCH}")).collect()[0][0]
+    newest = greatest if earlier is None else max(greatest, earlier)
+    is_new = stored_rows is not None and (traits.epoch is None or greatest > traits.epoch)
     last = facts.truncated and int(facts.truncated["at"]["epoch"])
     if (not is_new and least == newest) or last == newest:
         return facts.truncated, newest
