@@ -24,13 +24,13 @@ from tests.support.change_history import (
     FORMS,
     MESSAGES,
     ONE_MESSAGE,
-    SCHEMA,
     ChangeHistory,
     Log,
     as_table,
     change_row,
     unknown_values,
 )
+from tests.support.merge_batches import frame
 
 ORDER = "STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
 LOGS = "STRUCT<epoch: INT, log: STRING, lsn: STRING, position: BIGINT, sub_position: BIGINT, row: BIGINT>"
@@ -84,7 +84,7 @@ def histories(seed: int, number: int = 24) -> tuple[list[Any], dict[Any, Any], d
 def test_current_equals_the_model(spark: SparkSession, seed: int) -> None:
     """With partitions, epochs, changes of keys in four forms, NULL in keys, repeated messages, and missing values."""
     rows, model, orders = histories(seed)
-    found = sparkwire.current(spark.createDataFrame(rows, SCHEMA).repartition(3)).collect()
+    found = sparkwire.current(frame(spark, rows).repartition(3)).collect()
     # Flattened messages do not identify a change of the key, so its values are unknown.
     flattened = {number for number in range(24) if FORMS[number % len(FORMS)] == FLATTENED}
     assert {
@@ -106,7 +106,7 @@ def test_truncates_and_until(spark: SparkSession) -> None:
         tables += [dict(history.table)] * (len(history.changes) - len(tables))
     log.write(history.changes)
     assert sum(change.op == "TRUNCATE" for change in history.changes) > 2
-    changes = spark.createDataFrame([change_row(message) for message in log.delivered()], SCHEMA).cache()
+    changes = frame(spark, [change_row(message) for message in log.delivered()]).cache()
     assert as_table(sparkwire.current(changes).collect()) == history.table
     for number in (120, 350):
         epoch, _, offset = log.messages[log.points[number] - 1][:3]
@@ -407,6 +407,22 @@ def test_a_column_that_somebody_renames_is_the_same_column(spark: SparkSession) 
     assert (row["unit price"], row["v"], row["_unexpected_"]) == (None, "x", {"unit price": "?"})
 
 
+def test_changes_whose_columns_have_lost_their_metadata_warn(spark: SparkSession, tmp_path: Path) -> None:
+    """Iceberg stores no metadata of columns. Parquet does."""
+    df = spark.createDataFrame([(0, m.text(m.envelope(after={"id": 1})))], "offset BIGINT, value BINARY")
+    options: dict[str, Any] = {"format": "debezium", "table": "customers", "columns": {"id": "INT"}, "keys": "id"}
+    changes = sparkwire.changes(df, epochs="replace", **options)
+    changes.write.parquet(str(tmp_path / "changes"))
+    stored = spark.read.parquet(str(tmp_path / "changes"))
+    assert [(one.name, one.metadata) for one in stored.schema] == [(one.name, one.metadata) for one in changes.schema]
+    bare = spark.createDataFrame(changes.collect(), ", ".join(f"{name} {type}" for name, type in changes.dtypes))
+    with pytest.warns(
+        UserWarning, match="no metadata of sparkwire.changes.*So current compares rows of different topics"
+    ):
+        of_bare = sparkwire.current(bare, "id")
+    assert [row["id"] for row in of_bare.collect()] == [row["id"] for row in sparkwire.current(stored).collect()] == [1]
+
+
 # ---------------------------------------------------------------- as_of and until
 
 
@@ -695,7 +711,7 @@ def test_changes_are_read_once(spark: SparkSession, tmp_path: Path, form: str, d
     plain, random = form == "plain", Random(7)
     history = ChangeHistory(random, truncates=not plain, moves=not plain, lacks=form == "everything").run(100)
     rows = [change_row(message) for message in Log(random, ONE_MESSAGE).write(history.changes).delivered()]
-    spark.createDataFrame(rows, SCHEMA).write.parquet(f"{tmp_path}/changes")
+    frame(spark, rows).write.parquet(f"{tmp_path}/changes")
     changes, note = spark.read.parquet(f"{tmp_path}/changes").coalesce(1), tmp_path / "reads"
 
     def noted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

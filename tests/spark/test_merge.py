@@ -30,7 +30,7 @@ from tests.support.change_history import (
     delivered,
     reported,
 )
-from tests.support.merge_batches import SIMPLE, cut, frame, simple
+from tests.support.merge_batches import SIMPLE, cut, frame, noted, simple
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -113,7 +113,7 @@ def test_a_stream_that_fails_and_continues(
     history = ChangeHistory(Random(13), truncates=True, lacks=False).run(200)
     for batch in cut(reported(history), 4):
         frame(spark, batch).coalesce(1).write.mode("append").parquet(f"{tmp_path}/changes")
-    stream = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/changes")
+    stream = noted(spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/changes"))
     commit, calls = DeltaLog.commit, iter(["before", "well", "after", *["well"] * 9])
 
     def failing(log: DeltaLog, *arguments: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from sparkwire.changes.columns import COLUMN, ERROR
 from tests.support.change_history import SCHEMA
 
 ORDER: Final = "_order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>"
@@ -18,7 +19,12 @@ def cut(rows: list[Any], parts: int) -> list[list[Any]]:
 
 
 def frame(spark: SparkSession, rows: list[Any], schema: str = SCHEMA) -> DataFrame:
-    return spark.createDataFrame(rows, schema).coalesce(2)
+    return noted(spark.createDataFrame(rows, schema).coalesce(2))
+
+
+def noted(changes: DataFrame) -> DataFrame:
+    """Changes with metadata of their columns, as `sparkwire.changes` notes it in a whole change table."""
+    return changes.withMetadata("id", {COLUMN: "id"}) if ERROR in changes.columns else changes
 
 
 def simple(spark: SparkSession, *rows: tuple[str, Any, int | None, int | None]) -> DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
@@ -16,12 +17,14 @@ from sparkwire.changes.columns import (
     DOCS,
     ERROR,
     EVENT,
+    HEAD,
     KEYS,
     KEYS_KNOWN,
     MISSING_IS_UNKNOWN,
     NEVER,
     ORDER,
     REPLACES_EPOCHS,
+    TAIL,
     TIME,
     TOPIC,
     UNAVAILABLE,
@@ -31,6 +34,11 @@ from sparkwire.changes.columns import (
     table_columns,
 )
 from sparkwire.spark.changes.orders import OrderColumns
+
+_LOST: Final = (
+    "the changes have no metadata of sparkwire.changes, such as the name of the column of topics: Iceberg stores none. So %s "
+    'compares rows of different topics, and ignores epochs="replace". Store the changes in Delta or Parquet'
+)
 
 
 class ChangedTable(NamedTuple):
@@ -46,6 +54,8 @@ class ChangedTable(NamedTuple):
         """Raises ValueError if ``changes`` is not a change table, or the keys are unknown."""
         schema = changes.schema
         check_columns(schema.names, function)
+        if {*HEAD, *TAIL} <= set(schema.names) and not any(field.metadata for field in schema):
+            warnings.warn(printable(_LOST % function), stacklevel=3)
         columns = table_columns(schema.names, _fields(schema))
         key_columns = (
             [keys] if isinstance(keys, str) else list(keys) if keys is not None else keys_of(changes, function)
