@@ -1,10 +1,10 @@
 """A driver that is killed in a merge into a path, with the JVM in which it runs Spark: `tests.spark.test_merge_kills`.
 
-    python -m tests.support.killed_merge DIRECTORY
+    python -m tests.support.killed_merge DIRECTORY [KILL]
 
-The standard input has two lines of JSON, each a kill or null. First, the driver repeats the merge of an earlier driver, and
-prints what it found before and after it. Then it merges a batch into another table, and is killed before or after a step. It may
-also be killed amid Spark's writing, after the first row.
+With a kill in JSON, the driver merges a batch into a table of its own, and is killed before or after a step. It may also be
+killed amid Spark's writing, after the first row. Without one, the standard input has a line for each earlier kill. Then the
+driver repeats all merges, and prints what it found before and after each.
 """
 
 from __future__ import annotations
@@ -90,8 +90,32 @@ def dying(function: Callable[..., Any], moment: str) -> Callable[..., Any]:
     return run
 
 
-def main() -> None:
-    folder = sys.argv[1]
+def merge_and_die(spark: SparkSession, folder: Path, kill: dict[str, Any]) -> None:
+    path = folder / kill["name"]
+    if kill["exists"]:
+        base = folder / "base"
+        if not base.exists():
+            sparkwire.merge(first(spark), base, "id")
+        shutil.copytree(base, path)
+    owner, name = STEPS[kill["step"]]
+    function = owner.__dict__[name]
+    plain = function.__func__ if isinstance(function, classmethod) else function
+    killing: Any = dying(plain, kill["moment"])
+    with mock.patch.object(owner, name, classmethod(killing) if isinstance(function, classmethod) else killing):
+        sparkwire.merge(batch(spark, second=kill["exists"]), path, "id")
+    raise AssertionError(f"the merge has no step {kill['step']}")
+
+
+def facts(spark: SparkSession, folder: Path, kill: dict[str, Any]) -> dict[str, Any]:
+    """What a driver finds that repeats the merge of a killed one."""
+    path = str(folder / kill["name"])
+    before = found(spark, path)
+    sparkwire.merge(batch(spark, second=kill["exists"]), path, "id")
+    folders = {Path(file).parent for file in DeltaTable(path).file_uris()}
+    return {"found": before, "again": found(spark, path), "folders": len(folders)}
+
+
+def main(folder: str, kill: str = "") -> None:
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -102,31 +126,11 @@ def main() -> None:
         .config("spark.log.level", "OFF")
         .getOrCreate()
     )
-    earlier, later = (json.loads(line) for line in sys.stdin)
-    if earlier:
-        path = f"{folder}/{earlier['name']}"
-        result: dict[str, Any] = {"found": found(spark, path)}
-        sparkwire.merge(batch(spark, second=earlier["exists"]), path, "id")
-        result |= {
-            "again": found(spark, path),
-            "folders": len({Path(file).parent for file in DeltaTable(path).file_uris()}),
-        }
-        print(json.dumps(result), flush=True)
-    elif later:
-        sparkwire.merge(first(spark), f"{folder}/base", "id")
-    if later:
-        path = f"{folder}/{later['name']}"
-        if later["exists"]:
-            shutil.copytree(f"{folder}/base", path)
-        owner, name = STEPS[later["step"]]
-        function = owner.__dict__[name]
-        plain = function.__func__ if isinstance(function, classmethod) else function
-        killing: Any = dying(plain, later["moment"])
-        with mock.patch.object(owner, name, classmethod(killing) if isinstance(function, classmethod) else killing):
-            sparkwire.merge(batch(spark, second=later["exists"]), path, "id")
-        raise AssertionError(f"the merge has no step {later['step']}")
-    Path(folder, "done").touch()
+    if kill:
+        merge_and_die(spark, Path(folder), json.loads(kill))
+    for line in sys.stdin:
+        print(json.dumps(facts(spark, Path(folder), json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
