@@ -115,7 +115,7 @@ build/uv:
 	$@/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
 
 # Against real servers and clusters; it fetches what they need from Maven Central and PyPI. Prints what they went through, and
-# what it skips: the database is the system's own. CONNECTORS=all: also those of Delta and Iceberg between the oldest and the newest.
+# what it skips: the database is the system's own. WHOLE=1: also older brokers and connectors, benchmarks, and what is similar.
 integration: $(READY) java build/uv
 	$(PYTEST) --no-loadscope-reorder -o faulthandler_timeout=1800 -rPs --durations=10 tests/integration
 

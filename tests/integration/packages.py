@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
 from sparkwire.spark.connectors import CONNECTORS, newest_spark
 from tests.integration.jars import resolve
-from tests.support import ROOT, matrix
+from tests.support import ROOT, WHOLE, matrix
+
+only_whole: Final = pytest.mark.skipif(not WHOLE, reason="make integration WHOLE=1 runs it")
 
 
 class Package(NamedTuple):
@@ -34,7 +36,6 @@ CONNECTOR_PACKAGES = {
     if getattr(connectors, format)
 }
 """the packages of the table in docs/changes.md, with their table formats"""
-OLDEST = tuple(connector(format, min(CONNECTORS)) for format in ("delta", "iceberg"))
 DELTA = connector("delta", newest_spark("delta"))
 _ICEBERG_ALONE = connector("iceberg", newest_spark("iceberg"))
 # With the database of its catalog: of the catalogs without a server, only a JDBC catalog has views. Derby is not enough for it.

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.integration.cluster import Cluster, running
+from tests.integration.packages import only_whole
 from tests.support import ROOT
 from tests.support.databus_cases import golden_bytes
 from tests.support.oracles import databus as oracle
@@ -154,6 +155,7 @@ def test_installed(cluster: Cluster, installed: Path, files: Path) -> None:
     assert result["counts"] == expected(FILES)
 
 
+@only_whole
 def test_workers_for_one_task_each(cluster: Cluster, installed: Path, files: Path, tmp_path: Path) -> None:
     chosen = some(files, 4, tmp_path)
     _, result = drive(cluster, "answers", installed, {"spark.python.worker.reuse": "false"}, files=chosen)
@@ -190,6 +192,7 @@ def test_an_archive_with_its_kernels(
     assert all({path.name for path in directory.iterdir()} == shipped for directory in unpacked)
 
 
+@only_whole
 def test_a_zip_of_python_files(cluster: Cluster, bare: Path, wheel: Path, files: Path, tmp_path: Path) -> None:
     """The wheel is renamed to .zip. Spark accepts a .whl, but Python does not find it."""
     zipped = shutil.copy(wheel, tmp_path / "sparkwire.zip")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.packages import only_whole
 from tests.support import ROOT
 from tests.support.pages import Block, blocks_of, lines_of
 
@@ -47,6 +48,7 @@ def test_the_commands_run(installed: Path, tmp_path: Path) -> None:
     assert len(dump.splitlines()) == 4
 
 
+@only_whole
 def test_readme_runs_in_an_environment_that_is_not_activated(installed: Path, tmp_path: Path) -> None:
     blocks = blocks_of(ROOT / "README.md")
     names = ("PYSPARK", "SPARK_", "PYTHON", "NUMBA", "VIRTUAL_ENV")

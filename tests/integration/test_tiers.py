@@ -17,6 +17,7 @@ from sparkwire import sql_functions as W
 from tests.integration.broker import KAFKA, Broker, java, running, segments, while_unchanged
 from tests.integration.consumers import Record, consume
 from tests.integration.jars import jar
+from tests.integration.packages import only_whole
 from tests.integration.test_way_back import create, expected, rows, wait_for
 
 TRANSACTIONS = 60
@@ -80,7 +81,7 @@ def share(broker: Broker) -> None:
     subprocess.run(java((program, *options, "--timeout-ms", "30000"), NEWEST, TOOLS), capture_output=True, check=True)
 
 
-@pytest.fixture(params=[KAFKA, NEWEST], ids=["3.9", "4"])
+@pytest.fixture(params=[pytest.param(KAFKA, id="3.9", marks=only_whole), pytest.param(NEWEST, id="4")])
 def broker(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Broker]:
     """A broker that has moved most of two topics to its bucket; Spark wrote one of them, a producer the other."""
     kafka = request.param

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 import sparkwire
 from tests.integration.broker import KAFKA, NEWEST, Broker, dump, running, segments
 from tests.integration.consumers import Record, consume
+from tests.integration.packages import only_whole
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ROWS = 20_000
@@ -27,7 +28,8 @@ CREATED = 1_600_000_000_000
 _WITHIN = 60  # [s]
 _TROUBLE = re.compile(r"truncat|corrupt|invalid|stray|recovering unflushed segment.*fail", re.IGNORECASE)
 
-brokers = pytest.mark.parametrize("kafka", [KAFKA, NEWEST], ids=["3.9", "4"])
+VERSIONS = (pytest.param(KAFKA, id="3.9", marks=only_whole), pytest.param(NEWEST, id="4"))
+brokers = pytest.mark.parametrize("kafka", VERSIONS)
 
 
 def create(
