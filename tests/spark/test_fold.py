@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
+from sparkwire.changes.delta_log import DeltaLog
 from tests.support.change_history import (
     HALVES,
     MESSAGES,
@@ -20,7 +22,7 @@ from tests.support.change_history import (
     unknown_values,
 )
 from tests.support.merge_batches import cut, frame, simple
-from tests.support.system_messages import COLUMNS, TABLE, canal, text
+from tests.support.system_messages import COLUMNS, TABLE, canal, maxwell, text
 
 
 def histories() -> tuple[list[Any], dict[Any, Any]]:
@@ -99,6 +101,58 @@ def test_an_epoch_that_replaces_the_ones_before(spark: SparkSession, tmp_path: P
         assert sorted((row["id"], row["v"]) for row in table.collect()) == expected
     stays = sparkwire.current(changes, "id").collect()
     assert sorted((row["id"], row["v"]) for row in stays) == [(1, 11), (2, 20), (3, 30)]
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_an_epoch_ends_rows_after_a_merge_of_it_has_failed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced = {"sparkwire.replaces_epochs": True}
+    old = simple(spark, ("INSERT", (0, 0, 1), 1, 1), ("INSERT", (0, 0, 2), 2, 2)).withMetadata("_order_", replaced)
+    new = simple(spark, ("READ", (1, 0, 0), 1, 10)).withMetadata("_order_", replaced)
+    sparkwire.merge(old, tmp_path / "table", "id")
+    with monkeypatch.context() as patched:
+        patched.setattr(DeltaLog, "commit", Mock(side_effect=OSError("no space left")))
+        with pytest.raises(OSError, match="no space left"):
+            sparkwire.merge(new, tmp_path / "table", "id")
+    sparkwire.merge(new, tmp_path / "table", "id")
+    assert [(row["id"], row["v"]) for row in sparkwire.merged(spark, tmp_path / "table").collect()] == [(1, 10)]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.usefixtures("interpreted")
+def test_a_new_column_is_unknown_where_no_message_has_told_it(
+    spark: SparkSession, tmp_path: Path, killed: bool
+) -> None:
+    """``killed``: as if a merge of a session with Delta was killed before it noted that all rows have the column."""
+    target, columns = str(tmp_path / "table"), {"id": "INT", "v": "INT", "w": "INT"}
+    batches = [
+        [maxwell(data={"id": 1, "v": 1}), maxwell(data={"id": 2, "v": 2})],
+        [maxwell("update", {"id": 1, "v": 1, "w": 11})],
+        [maxwell(data={"id": 3, "v": 3, "w": None})],
+        [maxwell("update", {"id": 1, "v": 9})],
+    ]
+    for number, batch in enumerate(batches):
+        records = [(0, 10 * number + k, text(message)) for k, message in enumerate(batch)]
+        known = {name: type for name, type in columns.items() if number or name != "w"}
+        changes = sparkwire.changes(
+            spark.createDataFrame(records, "partition INT, offset BIGINT, value BINARY"),
+            format="maxwell",
+            table="shopdb.customers",
+            columns=known,
+            keys=["id"],
+        )
+        sparkwire.merge(changes, target)
+        log = DeltaLog.of(target)
+        assert log is not None
+        assert log.noted is not None
+        traits = log.noted["traits"]
+        assert "untold" not in traits
+        if number == 1 and killed:
+            log.note(log.noted | {"traits": traits | {"untold": ["w"]}})
+    rows = sparkwire.merged(spark, target).collect()
+    found = {row["id"]: (row["v"], row["w"], row["_unavailable_"]) for row in rows}
+    assert found == {1: (9, 11, None), 2: (2, None, ["w"]), 3: (3, None, None)}
 
 
 def test_a_table_of_500_columns(spark: SparkSession, tmp_path: Path) -> None:

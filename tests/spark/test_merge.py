@@ -116,13 +116,14 @@ def test_a_stream_that_fails_and_continues(
     stream = noted(spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{tmp_path}/changes"))
     commit, calls = DeltaLog.commit, iter(["before", "well", "after", *["well"] * 9])
 
-    def failing(log: DeltaLog, *arguments: Any) -> None:
+    def failing(log: DeltaLog, *arguments: Any) -> DeltaLog:
         how = next(calls)
         if how == "before":
             raise OSError("no space left")
-        commit(log, *arguments)
+        committed = commit(log, *arguments)
         if how == "after":
             raise OSError("the process ends")
+        return committed
 
     monkeypatch.setattr(DeltaLog, "commit", failing)
     failures = 0

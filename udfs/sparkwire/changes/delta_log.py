@@ -4,7 +4,8 @@
     merge-5f2b91c4…/part-00000-….parquet files of one merge; the log names those that count
 
 A merge that creates a table makes three commits: an empty table, its property `NOTED`, its rows. Each later merge overwrites the
-version that it read, in one commit. If another job has committed meanwhile, that fails with WriteConflictError.
+version that it read, in one commit, and changes its property in others. If another job has committed meanwhile, a commit fails
+with WriteConflictError.
 
 A table is read only if its log is complete, and if each file that the log names has the size that the log says. Files that the
 log does not name are never read: interrupted merges leave them, and so do overwritten versions until a VACUUM.
@@ -277,8 +278,8 @@ class DeltaLog(NamedTuple):
                 features.TimestampWithoutTimezone, allow_protocol_versions_increase=True, commit_properties=_once()
             )
 
-    def commit(self, folder: str, schema: Mapping[str, Any]) -> None:
-        """Replace the rows by those of the files in a folder of the table.
+    def commit(self, folder: str, schema: Mapping[str, Any]) -> DeltaLog:
+        """Replace the rows by those of the files in a folder of the table. Returns the new version.
 
         Raises WriteConflictError if another version came after this one. A failure after the commit, such as that of the log's
         checkpoint, is only a line of the log.
@@ -301,6 +302,7 @@ class DeltaLog(NamedTuple):
             ):
                 raise
             _log.warning("%s is committed, and a step after it failed: %s", printable(self.path), printable(str(error)))
+        return DeltaLog(self.path, _opened(self.path, self.version + 1))
 
     @contextmanager
     def _committing(self) -> Iterator[None]:
@@ -342,15 +344,15 @@ def delete_folder(path: str, name: str) -> None:
         _storage(path).delete_dir(name)
 
 
-def _opened(path: str) -> Any:
-    """The newest version, as delta-rs reads it; None if there is no table."""
+def _opened(path: str, version: int | None = None) -> Any:
+    """A version, by default the newest one, as delta-rs reads it; None if there is no table."""
     errors = delta_rs().exceptions
     if found := _NO_PATH.search(path):
         raise ValueError(
             printable(f"delta-rs cannot open the path {path!r}, because it has {found[0]!r}: name another directory")
         )
     try:
-        return delta_rs().DeltaTable(path)
+        return delta_rs().DeltaTable(path, version=version)
     except errors.TableNotFoundError:
         return None
     except OSError as error:

@@ -207,7 +207,7 @@ class Merge(NamedTuple):
             if truncated is not None:
                 source = _with_truncate(source, truncated, clauses.order)
                 more = more._replace(truncates=True)
-            target.note(facts.table_name, more._replace(epoch=epoch))
+            target.note(facts.table_name, more)
             clauses = replace(clauses, has_entries=more.truncates or more.departures)
             try:
                 result = self._run(target, relation, rows.where("nth = 1"), source, clauses)
@@ -215,8 +215,9 @@ class Merge(NamedTuple):
                 if NOT_READ not in str(error) or folds:
                     raise
                 continue
-            if traits.untold:
-                target.note(facts.table_name, more._replace(epoch=epoch, untold=()))
+            if traits.untold or epoch != traits.epoch:
+                # Before a statement that then fails, an epoch would end no rows, and a new column's NULL would be a value.
+                target.settle(facts.table_name, more._replace(epoch=epoch, untold=()))
             return result
         raise AssertionError
 

@@ -25,8 +25,8 @@ from sparkwire.changes.orders import difference
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_batch import BatchFacts, literal
 from sparkwire.spark.changes.merge_statement import Clause, Statement
+from sparkwire.spark.changes.merge_stored import without_value
 from sparkwire.spark.changes.orders import NO_TOPIC, Place, Places, epoch_of, is_after, key_text, place_type
-from sparkwire.spark.changes.steps import lists_of
 from sparkwire.spark.frames import quoted
 
 CONFLICT: Final = "the table has changed since this merge has read it"
@@ -95,7 +95,7 @@ class Clauses:
             matched.append(Clause(ends, end))
             ended.append(Clause(ends, end))
         if self.untold:
-            names = f"array_union(coalesce(t.{UNAVAILABLE}, CAST(array() AS ARRAY<STRING>)), {lists_of(self.untold)})"
+            names = f"array_union(coalesce(t.{UNAVAILABLE}, CAST(array() AS ARRAY<STRING>)), {without_value(self.untold, 't.')})"
             ended.append(Clause(live, {UNAVAILABLE: names}))
         inserted = Clause(self._is_inserted(), self._inserted())
         return Statement(self._source(view), self._condition(), matched, inserted, ended)

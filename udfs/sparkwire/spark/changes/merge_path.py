@@ -118,6 +118,11 @@ class PathTarget:
         """What the property of the table says after the merge."""
         self.table_name_after, self.traits = table_name, traits
 
+    def settle(self, table_name: str | None, traits: Traits) -> None:
+        """Note the traits that hold after the commit."""
+        self.note(table_name, traits)
+        self._made_ready()
+
     def refreshed(self) -> Traits:
         """The traits of the table: no other merge can change them before the commit of this one."""
         return self.traits
@@ -159,7 +164,7 @@ class PathTarget:
         if counts["written"] == 0 and counts["rows"] == log.rows and _schema(log) == self.schema:
             delete_folder(self.path, folder)
         else:
-            log.commit(folder, self.schema.jsonValue())
+            self.log = log.commit(folder, self.schema.jsonValue())
         return int(counts["changed"])
 
     def _check_complete(self, folder: str, count: int, rows: DataFrame) -> None:
@@ -177,7 +182,10 @@ class PathTarget:
         """The table, with its property and what its columns need. Creates it."""
         if self.log is None:
             self.log = DeltaLog.create(self.path, _without_local_times(self.schema).jsonValue())
-        noted = noted_of(self.keys, self.keep, self.table_name_after, self.traits)
+        # New columns come with the rows, in one commit.
+        stored = _schema(self.log).names
+        traits = self.traits._replace(untold=tuple(name for name in self.traits.untold if name in stored))
+        noted = noted_of(self.keys, self.keep, self.table_name_after, traits)
         if noted != self.noted:
             self.log.note(noted)
             self.noted = noted

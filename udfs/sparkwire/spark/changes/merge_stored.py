@@ -30,7 +30,6 @@ from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, unfolded
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.orders import NO_TOPIC, Place
 from sparkwire.spark.changes.states import counts, fold, states_schema, with_moved_values
-from sparkwire.spark.changes.steps import lists_of
 from sparkwire.spark.frames import checkpointed, quoted
 
 _NO_MAP: Final = "CAST(NULL AS MAP<STRING, STRING>)"
@@ -147,12 +146,21 @@ def _read_states(
         f"{MEMORY}.event AS event",
         f"CAST({MEMORY}.born AS {order}) AS born",
         f"{MEMORY}.ref AS ref",
-        f"array_union(CAST({unavailable} AS ARRAY<STRING>), {lists_of(untold)}) AS unavailable",
+        f"array_union(CAST({unavailable} AS ARRAY<STRING>), {without_value(untold)}) AS unavailable",
         f"coalesce(CAST({MEMORY}.older AS {orders}), CAST(array() AS {orders})) AS older",
         f"coalesce(CAST({MEMORY}.moved AS {orders}), CAST(array() AS {orders})) AS moved",
         f"{ORDER} AS read_at",
         f"{MEMORY} AS read_memory",
     )
+
+
+def without_value(columns: Sequence[str], row: str = "") -> str:
+    """The names of the columns that are NULL in a row, as SQL.
+
+    A merge may have been killed after it stored values of new columns, and before it noted that: those values count.
+    """
+    names = (f"CASE WHEN {row}{quoted(name)} IS NULL THEN {sql_string(name)} END" for name in columns)
+    return f"array_compact(CAST(array({', '.join(names)}) AS ARRAY<STRING>))"
 
 
 def _steps_of(read: DataFrame, table: ChangedTable) -> DataFrame:

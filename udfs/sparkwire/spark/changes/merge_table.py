@@ -94,6 +94,10 @@ class TableTarget:
             self._note(noted)
             self.noted = noted
 
+    def settle(self, table_name: str | None, traits: Traits) -> None:
+        """Note the traits that hold after the statement."""
+        self.note(table_name, traits)
+
     def agree(self, table: ChangedTable, is_case_sensitive: bool) -> StructType:
         """The columns after the merge. Raises ValueError if the changes do not fit the target."""
         self.table, self.schema = table, stored_schema(table)

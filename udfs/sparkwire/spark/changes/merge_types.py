@@ -1,7 +1,8 @@
 """Combine a stored table and new changes: add new columns, widen types, and reject any other change.
 
-The property of a table says what it may have (`Traits`), and a merge looks for nothing else. It notes a trait before it stores
-the first row that has it. So a table without TRUNCATEs, older values or departures costs nothing for them.
+The property of a table says what it may have (`Traits`), and a merge looks for nothing else. So a table without TRUNCATEs, older
+values or departures costs nothing for them. A merge notes a trait before it stores the first row that has it. After the
+statement, it notes that an epoch has ended rows, and that all rows have the new columns.
 """
 
 from __future__ import annotations
