@@ -150,6 +150,9 @@ def test_a_new_column_is_unknown_where_no_message_has_told_it(
         assert "untold" not in traits
         if number == 1 and killed:
             log.note(log.noted | {"traits": traits | {"untold": ["w"]}})
+        if number == 2:
+            [row] = sparkwire.merged(spark, target).where("id = 1").collect()
+            assert (row["w"], row["_unavailable_"]) == (11, None)
     rows = sparkwire.merged(spark, target).collect()
     found = {row["id"]: (row["v"], row["w"], row["_unavailable_"]) for row in rows}
     assert found == {1: (9, 11, None), 2: (2, None, ["w"]), 3: (3, None, None)}

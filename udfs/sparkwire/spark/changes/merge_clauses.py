@@ -95,8 +95,9 @@ class Clauses:
             matched.append(Clause(ends, end))
             ended.append(Clause(ends, end))
         if self.untold:
-            names = f"array_union(coalesce(t.{UNAVAILABLE}, CAST(array() AS ARRAY<STRING>)), {without_value(self.untold, 't.')})"
-            ended.append(Clause(live, {UNAVAILABLE: names}))
+            none = "CAST(array() AS ARRAY<STRING>)"
+            names = f"array_union(coalesce(t.{UNAVAILABLE}, {none}), {without_value(self.untold, 't.')})"
+            ended.append(Clause(live, {UNAVAILABLE: f"nullif({names}, {none})"}))
         inserted = Clause(self._is_inserted(), self._inserted())
         return Statement(self._source(view), self._condition(), matched, inserted, ended)
 
