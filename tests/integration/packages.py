@@ -36,6 +36,7 @@ CONNECTOR_PACKAGES = {
     if getattr(connectors, format)
 }
 """the packages of the table in docs/changes.md, with their table formats"""
+OLDEST = tuple(connector(format, min(CONNECTORS)) for format in ("delta", "iceberg"))
 DELTA = connector("delta", newest_spark("delta"))
 _ICEBERG_ALONE = connector("iceberg", newest_spark("iceberg"))
 # With the database of its catalog: of the catalogs without a server, only a JDBC catalog has views. Derby is not enough for it.

@@ -27,7 +27,7 @@ from tests.avro.test_versions import covered, judged, read_as, run_pairs, run_re
 from tests.support.arrow import with_dicts
 from tests.support.avro_versions import Versions, differences, random_value, without_units, written
 
-PAIRS = 6_000
+PAIRS = 10_000
 OF_JAVA = 2_000
 JAVA_CANNOT = "Not an array: ["
 """Java's error for a default ``[]`` of a union whose first branch is an array; it accepts ``{}`` for a map"""

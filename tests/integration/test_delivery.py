@@ -14,11 +14,12 @@ from random import Random
 
 import pyarrow.parquet as pq
 
+from tests.support import WHOLE
 from tests.support.client_streams import event
 
 STREAMS, WINDOWS = 4, 250  # of each stream, at a time
 TIMES = 2  # at least
-QUERIES, WORKERS = 3, 3  # how many of each are killed
+QUERIES, WORKERS = (4, 4) if WHOLE else (3, 3)  # how many of each are killed
 _PATIENCE = 600  # [s] for one line of the journal
 
 Truth = dict[tuple[int, int], list[tuple[int, bytes]]]

@@ -19,7 +19,7 @@ from sparkwire.changes.delta_log import DeltaLog
 from sparkwire.spark.changes.merge import MergeResult
 from tests.support import system_messages as m
 from tests.support.change_history import (
-    HALVES,
+    FORMS,
     MESSAGES,
     ONE_MESSAGE,
     SCHEMA,
@@ -58,7 +58,7 @@ def middle_of_a_move(changes: list[Any]) -> int:
     return min(places, key=lambda at: abs(at - len(changes) // 2))
 
 
-@pytest.mark.parametrize(("deletes", "form"), [("remove", MESSAGES), ("keep", HALVES)])
+@pytest.mark.parametrize(("deletes", "form"), list(zip(["remove", "keep"] * 2, FORMS, strict=True)))
 def test_batches_in_any_order(spark: SparkSession, tmp_path: Path, deletes: Any, form: str) -> None:
     """Changes are shuffled over all batches, including changes of keys and TRUNCATEs."""
     history = ChangeHistory(Random(11), truncates=True, lacks=False).run(300)
@@ -85,7 +85,7 @@ def test_missing_values_stay(spark: SparkSession, tmp_path: Path) -> None:
     assert as_table(sparkwire.merged(spark, target).collect()) == history.table
 
 
-@pytest.mark.parametrize(("form", "truncates"), [(ONE_MESSAGE, False), (MESSAGES, True)])
+@pytest.mark.parametrize(("form", "truncates"), [(ONE_MESSAGE, False), (MESSAGES, False), (MESSAGES, True)])
 def test_repeated_messages(spark: SparkSession, tmp_path: Path, form: str, truncates: bool) -> None:
     """A connector sends messages again, when rows have other keys, and their keys have other rows.
 
@@ -234,6 +234,7 @@ DROPPED: dict[str, tuple[Any, Any, Any]] = {
         m.canal("UPDATE", [NEW_ROW], [{"name": "amber"}], mysqlType={"id": "int", "name": "varchar(80)"}),
         Decimal("9.50"),
     ),
+    "maxwell": (m.maxwell(), m.maxwell("update", NEW_ROW, old={"name": "amber"}), Decimal("9.50")),
     "debezium": (m.envelope(), m.envelope("u", after=NEW_ROW), None),
 }
 
