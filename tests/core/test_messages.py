@@ -1,6 +1,6 @@
 """Every message with a text from elsewhere goes through `printable`: errors, warnings and the log.
 
-The exceptions of `sparkwire.errors` do so themselves. `!r`, constants and lengths need no escape.
+The exceptions of `sparkwire.errors`, `value_error` and `type_error` do so themselves. `!r`, constants and lengths need no escape.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from operator import attrgetter
 
@@ -16,6 +16,7 @@ import pytest
 
 import sparkwire
 from sparkwire import errors
+from sparkwire.base.printable import type_error, value_error
 from tests.support import ROOT
 
 PACKAGE = ROOT / "udfs" / "sparkwire"
@@ -77,15 +78,17 @@ def test_the_check_finds_raw_texts() -> None:
 raise ValueError(f"no column {name}")
 raise ValueError(f"no column {name!r} of {NAME}, {len(name)}")
 raise TypeError("no " + name.title())
-raise ValueError(printable(f"no column {name}"))
+raise value_error(f"no column {name}")
+raise OSError(printable(f"no file {name}"))
 _log.warning("%s at %d", name, 3)
 _log.warning("%s at %d", printable(name), at)
 """
-    assert [one.lineno for one in messages(ast.parse(source)) if not is_harmless(one)] == [2, 4, 6]
+    assert [one.lineno for one in messages(ast.parse(source)) if not is_harmless(one)] == [2, 4, 7]
 
 
-def test_the_exceptions_of_sparkwire_escape_themselves() -> None:
-    assert str(errors.SchemaError("a\x9b")) == r"a\x9b"
+@pytest.mark.parametrize("error", [errors.SchemaError, value_error, type_error])
+def test_some_exceptions_escape_their_messages(error: Callable[[str], Exception]) -> None:
+    assert str(error("a\x9b")) == r"a\x9b"
 
 
 def names_in_texts(tree: ast.Module) -> Iterator[str]:

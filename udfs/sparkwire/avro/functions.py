@@ -11,7 +11,7 @@ from sparkwire.avro.json_readers import JsonReader, json_reader
 from sparkwire.avro.schema import parse
 from sparkwire.avro.texts import JsonTexts
 from sparkwire.base.error_codes import ERRORS
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import from_codes, gather, primitive, spans_of
 from sparkwire.core.function import Format, Function
@@ -42,7 +42,7 @@ def _read(function: str, value: pa.Array, schema: str) -> JsonTexts:
     try:
         read = _reader(schema)
     except SchemaError as e:
-        raise ValueError(printable(f"{function}() expected an Avro schema: {e}")) from None
+        raise value_error(f"{function}() expected an Avro schema: {e}") from None
     return read(spans_of(value))
 
 

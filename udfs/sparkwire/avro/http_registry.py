@@ -28,7 +28,7 @@ from sparkwire.avro.schema_source import (
     in_context,
     with_references,
 )
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.errors import RegistryError, needing_the_extra
 
 _NOT_FOUND: Final = (40401, 40402, 40403)
@@ -121,7 +121,7 @@ class HttpSchemas(SchemaSource):
                 _session(self._server)
         except ValueError as error:
             # Confluent's message without the address, which may contain credentials.
-            raise ValueError(printable(f"{self!r}: {str(error).replace(url, repr(self._server.title))}")) from None
+            raise value_error(f"{self!r}: {str(error).replace(url, repr(self._server.title))}") from None
 
     def __repr__(self) -> str:
         return f"Registry.http({self._server.title!r})"

@@ -22,7 +22,7 @@ from sparkwire.avro.schema_source import (
     with_references,
 )
 from sparkwire.avro.schemas import Schemas, schemas_of
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.errors import RegistryError
 
 if TYPE_CHECKING:
@@ -282,10 +282,8 @@ class Registry(SchemaSource):
         """
         missing = {"offset", "key", "value"} - set(df.columns)
         if missing:
-            raise ValueError(
-                printable(
-                    f"Registry.topic expected the columns offset, key and value; missing: {', '.join(sorted(missing))}"
-                )
+            raise value_error(
+                f"Registry.topic expected the columns offset, key and value; missing: {', '.join(sorted(missing))}"
             )
         if df.isStreaming:
             raise ValueError(

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from sparkwire.avro.schema import NAMED, PRIMITIVES, TOO_DEEP, full_name, loaded
 from sparkwire.avro.schemas import Schemas, ids_of, java_texts
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.errors import RegistryError, SchemaError
 
 AVRO: Final = "AVRO"
@@ -142,9 +142,7 @@ class SchemaSource:
         avro_schemas = {key: schema for key, schema in registered.items() if schema.type == AVRO}
         if registered and not avro_schemas:
             schema = next(iter(registered.values()))
-            raise ValueError(
-                printable(f"{schema.title} is of type {schema.type}, but avro.rows reads {AVRO}: use registry.rows")
-            )
+            raise value_error(f"{schema.title} is of type {schema.type}, but avro.rows reads {AVRO}: use registry.rows")
         schemas = schemas_of_registered(avro_schemas)
         if schemas.unreadable and not schemas.texts:
             raise SchemaError(next(iter(schemas.unreadable.values())))

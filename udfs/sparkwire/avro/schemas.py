@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sparkwire.avro.schema import NAMED, PRIMITIVES, Schema, full_name, loaded, parse
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.errors import SchemaError, needing_the_extra
 
 UNKNOWN_SCHEMA: Final = "UNKNOWN_SCHEMA"
@@ -124,10 +124,8 @@ def _files(folder: Path) -> list[_Passed]:
     """The schemas of the files, in the order of their versions."""
     if not folder.is_dir():
         is_ = "a file" if folder.exists() else "not there"
-        raise ValueError(
-            printable(
-                f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
-            )
+        raise value_error(
+            f"a registry is a folder of .avsc files, a list of schemas or a mapping, and {str(folder)!r} is {is_}"
         )
     named = [(path, _NUMBERED.fullmatch(path.name)) for path in folder.glob("*.avsc") if path.is_file()]
     files = [(path.name, int(match[1]) if match else None, path) for path, match in named]

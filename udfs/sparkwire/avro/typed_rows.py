@@ -19,7 +19,7 @@ from sparkwire.avro.schema_source import SchemaSource, schemas_of_registered
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.targets import MAX_COLUMNS
 from sparkwire.avro.versions import as_record, combined, without_frame
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import Spans, spans_of
 from sparkwire.core.names import distinct_names
@@ -258,11 +258,9 @@ class LiveReader:
 def check_number(ids: Sequence[Hashable]) -> None:
     """Raise ValueError if there are too many ids to be schema ids, before fetching any."""
     if len(ids) > MAX_IDS:
-        raise ValueError(
-            printable(
-                f"rows found more than {MAX_IDS} different schema ids, such as {ids[0]}: check that the column has this "
-                "wire_format"
-            )
+        raise value_error(
+            f"rows found more than {MAX_IDS} different schema ids, such as {ids[0]}: check that the column has this "
+            "wire_format"
         )
 
 
@@ -290,11 +288,9 @@ def check_one_type(schemas: Schemas, reader_schema: Any) -> None:
         if not any(matches(one, reader) for one in _records_of(writer) or [writer])
     }
     if others:
-        raise ValueError(
-            printable(
-                f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
-                "avro.rows_by_type makes a table of each type"
-            )
+        raise value_error(
+            f"the folder has schemas of {', '.join(others)}, which cannot be read as {reader.title}: "
+            "avro.rows_by_type makes a table of each type"
         )
 
 

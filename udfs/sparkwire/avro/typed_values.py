@@ -10,7 +10,7 @@ from sparkwire.avro.arrow_columns import ColumnPlan, decode, plan
 from sparkwire.avro.schema import Schema, parse, text_of
 from sparkwire.avro.to_avro import encode
 from sparkwire.base.error_codes import OK
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error, value_error
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import spans_of
 
@@ -32,7 +32,7 @@ class Typed(NamedTuple):
         """Decode each row's datum; NULL if it cannot be read. ``name`` is the function's name in error messages."""
         binary = pa.types.is_binary(value.type) or pa.types.is_large_binary(value.type) or pa.types.is_null(value.type)
         if not binary:
-            raise TypeError(printable(f"{name} takes (value BINARY), got ({value.type})"))
+            raise type_error(f"{name} takes (value BINARY), got ({value.type})")
         decoded = decode(_planned(self.schema, self.reader_schema), spans_of(value))
         return decoded.reasons if self.reasons else decoded.column
 
@@ -70,7 +70,7 @@ def to_python(payload: bytes, schema: Any, reader_schema: Any = None) -> Any:
     plan_of_names = _planned(decoder.schema, decoder.reader_schema, names_as_written=True)
     decoded = decode(plan_of_names, spans_of(pa.array([payload], pa.binary())))
     if decoded.errors[0] != OK:
-        raise ValueError(printable(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}"))
+        raise value_error(f"the payload of {len(payload)} bytes cannot be read: {decoded.reasons[0]}")
     return with_dicts(decoded.column.to_pylist()[0], decoded.column.type)
 
 

@@ -6,7 +6,7 @@ which the functions return as NULL.
 
 from __future__ import annotations
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 
 ERRORS = (
     "TRUNCATED",
@@ -48,4 +48,4 @@ OK = -1
 
 def argument_error(function: str, takes: str, got: object) -> ValueError:
     """The error for an invalid argument of a function."""
-    return ValueError(printable(f"{function}() expected {takes}, got {got}"))
+    return value_error(f"{function}() expected {takes}, got {got}")

@@ -25,6 +25,16 @@ def printable(text: str) -> str:
     return "".join(one.encode("unicode_escape").decode() if _is_harmful(one) else one for one in text)
 
 
+def value_error(text: str) -> ValueError:
+    """A ValueError whose message is `printable`."""
+    return ValueError(printable(text))
+
+
+def type_error(text: str) -> TypeError:
+    """A TypeError whose message is `printable`."""
+    return TypeError(printable(text))
+
+
 def printable_json(value: Any, separators: tuple[str, str] | None = None) -> str:
     r"""The JSON of a value in one line. It escapes the same characters as `printable`, and has the same value.
 

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -48,7 +48,7 @@ def arrow_type(sql: str) -> pa.DataType:
     tokens = _tokens(sql)
     parsed, rest = _parse(tokens, sql)
     if rest:
-        raise ValueError(printable(f"{sql!r} continues after the type: {' '.join(rest)}"))
+        raise value_error(f"{sql!r} continues after the type: {' '.join(rest)}")
     return parsed
 
 
@@ -72,7 +72,7 @@ def _tokens(sql: str) -> list[str]:
     while position < len(sql.rstrip()):
         match = _TOKEN.match(sql, position)
         if match is None:
-            raise ValueError(printable(f"{sql!r} is not a SQL type: unexpected text at position {position}"))
+            raise value_error(f"{sql!r} is not a SQL type: unexpected text at position {position}")
         tokens.append(match[1])
         position = match.end()
     return tokens
@@ -92,7 +92,7 @@ def _parse(tokens: list[str], sql: str) -> tuple[pa.DataType, list[str]]:
     if head == "STRUCT":
         return _parse_struct(_skip(rest, "<", sql), sql)
     if head not in _PRIMITIVES:
-        raise ValueError(printable(f"{sql!r} is not a SQL type: {tokens[0]} is unknown"))
+        raise value_error(f"{sql!r} is not a SQL type: {tokens[0]} is unknown")
     return _PRIMITIVES[head], rest
 
 

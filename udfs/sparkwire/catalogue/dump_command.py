@@ -16,7 +16,7 @@ from typing import Any, Final, TextIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable, printable_json
+from sparkwire.base.printable import printable, printable_json, value_error
 from sparkwire.catalogue.file_tables import SOURCES, source_of, table_of
 from sparkwire.core.sources.storage import listed
 from sparkwire.databus.files import databus_table
@@ -58,11 +58,11 @@ def _rows(arguments: argparse.Namespace) -> tuple[str, pa.Schema, Iterator[pa.Re
     name, schema, batches = table_of(arguments.path, _options(arguments), arguments.format)
     if arguments.corrupt:
         if "error" not in schema.names:
-            raise ValueError(printable(f"--corrupt needs a column error, and {name} has none"))
+            raise value_error(f"--corrupt needs a column error, and {name} has none")
         batches = _filtered(batches, lambda batch: pc.is_valid(batch.column("error")))
     if arguments.key is not None and name != kafka_log.NAME:
         if "key" not in schema.names:
-            raise ValueError(printable(f"--key needs a column key, and {name} has none"))
+            raise value_error(f"--key needs a column key, and {name} has none")
         batches = _filtered(batches, lambda batch: pc.equal(batch.column("key").cast(pa.string()), arguments.key))
     if arguments.columns and name not in SOURCES:
         names = _chosen(arguments.columns, schema.names)
@@ -75,7 +75,7 @@ def _chosen(columns: str, names: Sequence[str]) -> list[str]:
     chosen = [each.strip() for each in columns.split(",")]
     for each in chosen:
         if each not in names:
-            raise ValueError(printable(f"there is no column {each!r}: choose from {', '.join(names)}"))
+            raise value_error(f"there is no column {each!r}: choose from {', '.join(names)}")
     return chosen
 
 
@@ -85,7 +85,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, str]:
     for each in arguments.option:
         name, equals, value = each.partition("=")
         if not equals or not name:
-            raise ValueError(printable(f"--option takes NAME=VALUE, got {each}"))
+            raise value_error(f"--option takes NAME=VALUE, got {each}")
         options[name] = value
     if arguments.batches:
         options["rows"] = kafka_log.BATCHES
@@ -216,7 +216,7 @@ def _save(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> No
         with pa.ipc.new_file(name, schema) as writer:
             _write(writer, batches)
     else:
-        raise ValueError(printable(f"--output takes a .parquet, .arrow or .jsonl file, got {name}"))
+        raise value_error(f"--output takes a .parquet, .arrow or .jsonl file, got {name}")
 
 
 def _write(writer: Any, batches: Iterable[pa.RecordBatch]) -> None:

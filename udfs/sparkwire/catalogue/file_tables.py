@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.changes.explain import message_rows, system_of
 from sparkwire.core.sources.format import Files
@@ -129,10 +129,8 @@ def source_of(path: str) -> str:
         if len(files) <= _MOST_FILES
         else f"of {path}, {_MOST_FILES} of {len(files)} files were read and have"
     )
-    raise ValueError(
-        printable(
-            f"{which} neither Kafka segments nor Databus events. If there are any, pass the format, {' or '.join(SOURCES)}"
-        )
+    raise value_error(
+        f"{which} neither Kafka segments nor Databus events. If there are any, pass the format, {' or '.join(SOURCES)}"
     )
 
 
@@ -177,9 +175,7 @@ def table_of(path: str, options: Mapping[str, Any], format: str | None = None) -
         rows = _whole_file(files[0], function) if function else _json_lines(files[0])
         if rows is not None:
             if options:
-                raise ValueError(
-                    printable(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
-                )
+                raise value_error(f"{path} is read by {rows.format}, which has no options: got {', '.join(options)}")
             return rows
     name = format or source_of(str(path))
     return FileTable(name, *_rows(SOURCES[name], path, options))
@@ -188,21 +184,17 @@ def table_of(path: str, options: Mapping[str, Any], format: str | None = None) -
 def _whole_file(file: File, function: str) -> FileTable:
     with OpenFile(file) as source:
         if source.size > _LARGEST:
-            raise ValueError(
-                printable(
-                    f"{file.name} has {source.size:,} bytes, and {function} reads files of up to {_LARGEST:,}: those of a "
-                    "broker are smaller"
-                )
+            raise value_error(
+                f"{file.name} has {source.size:,} bytes, and {function} reads files of up to {_LARGEST:,}: those of a "
+                "broker are smaller"
             )
         data = bytes(source.read(0, source.size))
     arguments = [pa.array([data], pa.binary())]
     if len(FUNCTIONS[function].arguments) > 1:
         stem = file.basename.partition(".")[0]
         if not stem.isdigit():
-            raise ValueError(
-                printable(
-                    f"{file.name} has no base offset in its name, which {function} needs: 00000000000000000000.index"
-                )
+            raise value_error(
+                f"{file.name} has no base offset in its name, which {function} needs: 00000000000000000000.index"
             )
         arguments.append(pa.array([int(stem)]))
     return _spread(function, FUNCTIONS[function].decode(*arguments).flatten())
@@ -230,9 +222,7 @@ def _blocks_of_lines(file: File) -> Iterator[pa.Array]:
             end = data.rfind(b"\n") + 1 if at < source.size else len(data)
             begun = data[end:]
             if len(begun) > _LARGEST:
-                raise ValueError(
-                    printable(f"{file.name} has a line of more than {_LARGEST:,} bytes: is it JSON lines?")
-                )
+                raise value_error(f"{file.name} has a line of more than {_LARGEST:,} bytes: is it JSON lines?")
             if end:
                 yield pa.array(data[:end].splitlines(), pa.binary())
 

@@ -14,7 +14,7 @@ from sparkwire.avro.functions import schema_ids
 from sparkwire.avro.payloads import Payloads
 from sparkwire.avro.schemas import Schemas, with_digests, with_fingerprints
 from sparkwire.base.grammar import Struct
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.databus.event_payloads import of_events, result_of
 
 _LIKELY_IDS: Final = 1 << 20
@@ -138,14 +138,12 @@ def check_fit(taken_for: str, values: pa.Array, errors: pa.Array) -> None:
     taken = WIRE_FORMATS[taken_for]
     for name, other in WIRE_FORMATS.items():
         if other is not taken and not taken.fits(values_present) and other.fits(values_present):
-            raise ValueError(printable(f"the column is {other.title}, not {taken.title}: pass wire_format={name!r}"))
+            raise value_error(f"the column is {other.title}, not {taken.title}: pass wire_format={name!r}")
     if len(values_present) >= _MANY and not _any_fits(taken, values_present):
         begins = values_present[0].as_py()[:8].hex(" ")
-        raise ValueError(
-            printable(
-                f"the column is not {taken.title}: none of {len(values_present)} rows has its header. The first row begins with "
-                f"{begins or 'no byte'}. For Avro data without a header, pass by=, the column that identifies their schemas"
-            )
+        raise value_error(
+            f"the column is not {taken.title}: none of {len(values_present)} rows has its header. The first row begins with "
+            f"{begins or 'no byte'}. For Avro data without a header, pass by=, the column that identifies their schemas"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.kernels import Ints
 
@@ -90,22 +90,20 @@ def check_columns(names: Sequence[str], function: str) -> None:
     """Raise ValueError if the columns are not those of a change table."""
     missing = [name for name in (OP, ORDER) if name not in names]
     if missing:
-        raise ValueError(
-            printable(f"{function}() expected a DataFrame of sparkwire.changes, got one without a column {missing[0]}")
+        raise value_error(
+            f"{function}() expected a DataFrame of sparkwire.changes, got one without a column {missing[0]}"
         )
 
 
 def check_keys(keys: Sequence[str], columns: Sequence[str], function: str) -> None:
     """Raise ValueError if there are no keys, a key is not a column of the table, or a key occurs twice."""
     if not keys:
-        raise ValueError(printable(f"{function}() expected keys to name the primary key's columns, got none"))
+        raise value_error(f"{function}() expected keys to name the primary key's columns, got none")
     absent = [name for name in keys if name not in columns]
     if absent:
-        raise ValueError(
-            printable(f"{function}() expected keys among the columns {', '.join(columns)}, got {absent[0]}")
-        )
+        raise value_error(f"{function}() expected keys among the columns {', '.join(columns)}, got {absent[0]}")
     if len(set(keys)) < len(keys):
-        raise ValueError(printable(f"{function}() expected each key column once, got {', '.join(keys)}"))
+        raise value_error(f"{function}() expected each key column once, got {', '.join(keys)}")
 
 
 _TEXTS = pa.list_(pa.string())

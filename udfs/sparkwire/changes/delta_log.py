@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from sparkwire.base.json_text import parsed_json
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.sources.folder import Folder
 from sparkwire.errors import WriteConflictError
 
@@ -130,7 +130,7 @@ class DeltaLog(NamedTuple):
         except ValueError:
             noted = None
         if not isinstance(noted, dict) or not isinstance(noted.get("keys"), list) or "deletes" not in noted:
-            raise ValueError(printable(f"{self.path} has a corrupt property {NOTED}: {_RESTORE}"))
+            raise value_error(f"{self.path} has a corrupt property {NOTED}: {_RESTORE}")
         return noted
 
     def files(self) -> list[str]:
@@ -146,14 +146,10 @@ class DeltaLog(NamedTuple):
         for found in _storage(self.path).get_file_info(list(sizes)):
             size = sizes[found.path]
             if found.type != fs.FileType.File:
-                raise ValueError(
-                    printable(f"{self.path} has lost the file {found.path}, which its log names: {_RESTORE}")
-                )
+                raise value_error(f"{self.path} has lost the file {found.path}, which its log names: {_RESTORE}")
             if found.size != size:
-                raise ValueError(
-                    printable(
-                        f"the file {found.path} of {self.path} has {found.size} bytes, and {size} by the table's log: {_RESTORE}"
-                    )
+                raise value_error(
+                    f"the file {found.path} of {self.path} has {found.size} bytes, and {size} by the table's log: {_RESTORE}"
                 )
         return list(sizes)
 
@@ -204,10 +200,8 @@ class DeltaLog(NamedTuple):
 
     def _need_nothing(self, needed: set[str]) -> None:
         if needed:
-            raise ValueError(
-                printable(
-                    f"the table {self.path} has {', '.join(sorted(needed))}, which needs a session with Delta (docs/changes.md)"
-                )
+            raise value_error(
+                f"the table {self.path} has {', '.join(sorted(needed))}, which needs a session with Delta (docs/changes.md)"
             )
 
     def _check_newest_entry(self) -> None:
@@ -222,9 +216,7 @@ class DeltaLog(NamedTuple):
         infos = [action["commitInfo"] for action in actions if isinstance(action, dict) and "commitInfo" in action]
         files = next((info[_FILES] for info in infos if isinstance(info, dict) and _FILES in info), None)
         if not actions or (files is not None and files != sorted(self._sizes())):
-            raise ValueError(
-                printable(f"the newest entry of the log of {self.path}, {name}, is not complete: {_RESTORE}")
-            )
+            raise value_error(f"the newest entry of the log of {self.path}, {name}, is not complete: {_RESTORE}")
 
     # -- commits
 
@@ -240,11 +232,9 @@ class DeltaLog(NamedTuple):
         entries = storage.get_file_info(fs.FileSelector("", allow_not_found=True))
         strange = sorted(info.base_name for info in entries if not info.base_name.startswith((".", "_delta_log")))
         if strange:
-            raise ValueError(
-                printable(
-                    f"the directory {path} has {strange[0]}, and no log of a Delta table: name an empty directory, or restore "
-                    "its _delta_log"
-                )
+            raise value_error(
+                f"the directory {path} has {strange[0]}, and no log of a Delta table: name an empty directory, or restore "
+                "its _delta_log"
             )
         try:
             deltalake.transaction.create_table_with_add_actions(path, _schema(schema), [], mode="error")
@@ -258,7 +248,7 @@ class DeltaLog(NamedTuple):
             raise _rejected(path, error) from error
         created = cls.of(path)
         if created is None:
-            raise ValueError(printable(f"{path} has lost its log during its creation: run this merge again"))
+            raise value_error(f"{path} has lost its log during its creation: run this merge again")
         return created
 
     def note(self, noted: Mapping[str, Any]) -> None:
@@ -348,8 +338,8 @@ def _opened(path: str, version: int | None = None) -> Any:
     """A version, by default the newest one, as delta-rs reads it; None if there is no table."""
     errors = delta_rs().exceptions
     if found := _NO_PATH.search(path):
-        raise ValueError(
-            printable(f"delta-rs cannot open the path {path!r}, because it has {found[0]!r}: name another directory")
+        raise value_error(
+            f"delta-rs cannot open the path {path!r}, because it has {found[0]!r}: name another directory"
         )
     try:
         return delta_rs().DeltaTable(path, version=version)
@@ -358,8 +348,8 @@ def _opened(path: str, version: int | None = None) -> Any:
     except OSError as error:
         raise OSError(printable(f"delta-rs cannot read {path}: {_first_line(error)}")) from error
     except errors.DeltaError as error:
-        raise ValueError(
-            printable(f"the log of the Delta table {path} cannot be read ({_first_line(error)}): {_RESTORE}")
+        raise value_error(
+            f"the log of the Delta table {path} cannot be read ({_first_line(error)}): {_RESTORE}"
         ) from error
 
 
@@ -381,7 +371,7 @@ def _once(info: Mapping[str, Any] | None = None) -> Any:
 
 
 def _rejected(path: str, error: Exception) -> ValueError:
-    return ValueError(printable(f"delta-rs cannot commit to {path}: {_first_line(error)}. The table has not changed"))
+    return value_error(f"delta-rs cannot commit to {path}: {_first_line(error)}. The table has not changed")
 
 
 def _first_line(error: Exception) -> str:

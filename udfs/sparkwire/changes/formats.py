@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.changes.columns import ChangeBatch
 from sparkwire.changes.datahub import column_type
 from sparkwire.changes.datahub_rows import datahub_rows, row_schema
@@ -129,5 +129,5 @@ def types_of(format: str, columns: Mapping[str, str]) -> dict[str, Type]:
         try:
             types[name] = SYSTEMS[format].type_of(text)
         except ValueError as error:
-            raise ValueError(printable(f"column {name}: {error}")) from None
+            raise value_error(f"column {name}: {error}") from None
     return types

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 
 EPOCH: Final = "epoch"
 PARTITION: Final = "partition"
@@ -98,16 +98,14 @@ def named_parts(value: Any, names: Sequence[str]) -> dict[str, Any]:
         later = [name for name in names[first:] if name not in (EPOCH, *SEPARATE)]
         values = list(value) if isinstance(value, tuple | list) else [value]
         if len(values) > len(later):
-            raise ValueError(printable(f"current() expected until to be {has}, got {value!r}"))
+            raise value_error(f"current() expected until to be {has}, got {value!r}")
         given = dict(zip(later, values, strict=False))
     unknown = [name for name in given if name not in names]
     if unknown or not given:
-        raise ValueError(printable(f"current() expected until to be {has}, got {value!r}"))
+        raise value_error(f"current() expected until to be {has}, got {value!r}")
     missing = [name for name in given if given[name] is None]
     if missing:
-        raise ValueError(
-            printable(f"current() expected a value for each part of until, got none for {missing[0]}: leave it out")
-        )
+        raise value_error(f"current() expected a value for each part of until, got none for {missing[0]}: leave it out")
     if _NUMBER in given and _DIGITS in names:
         digits = str(integer(given[_NUMBER], _NUMBER)).lstrip("0")
         given |= {_DIGITS: len(digits), _NUMBER: digits}
@@ -120,5 +118,5 @@ def integer(value: Any, part: str) -> int:
         value = int(value)
     is_whole = isinstance(value, Integral) or (isinstance(value, Decimal) and value.is_finite() and value == int(value))
     if isinstance(value, bool) or not is_whole or (part == _NUMBER and value < 0):
-        raise ValueError(printable(f"current() expected a whole number for {part} in until, got {value!r}"))
+        raise value_error(f"current() expected a whole number for {part} in until, got {value!r}")
     return int(value)

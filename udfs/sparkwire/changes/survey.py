@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import sql_name
 from sparkwire.changes import foreign
 from sparkwire.changes.declarations import SYSTEMS
@@ -123,11 +123,9 @@ def _check_forms(types: Mapping[str, Collection[str]]) -> None:
     for name, own in types.items():
         different = sorted(set(own))
         if len(different) > 1 and (_ALIKE & set(own) or set(own) >= _TIMES):
-            raise ValueError(
-                printable(
-                    f"the messages declare the column {name} as {different[0]} and as {different[1]}, and its values do not say "
-                    "which they are: pass columns, and read the messages before and after that statement separately"
-                )
+            raise value_error(
+                f"the messages declare the column {name} as {different[0]} and as {different[1]}, and its values do not say "
+                "which they are: pass columns, and read the messages before and after that statement separately"
             )
 
 

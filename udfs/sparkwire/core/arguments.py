@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import argument_error
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error
 from sparkwire.base.sqltype import arrow_type, sql_name
 from sparkwire.core.column import INT32_MAX, plain_value
 
@@ -70,9 +70,7 @@ def column(value: Any, argument: Argument, function: str) -> pa.Array:
     """
     array = _array(value, argument, function)
     if not argument.takes(array.type):
-        raise TypeError(
-            printable(f"{function}() expected {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
-        )
+        raise type_error(f"{function}() expected {argument.name} {_taken(argument)}, got {sql_name(array.type)}")
     if pa.types.is_null(array.type) or argument.takes_text(array.type):
         return array
     return coerce(array, argument.type, function, argument.name)
@@ -85,18 +83,16 @@ def _array(value: Any, argument: Argument, function: str) -> pa.Array:
         plain = plain_type(value.type)
         return value if plain == value.type else value.cast(plain)
     if not (isinstance(value, list | tuple) or _is_series(value)):
-        raise TypeError(
-            printable(
-                f"{function}() expected {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
-            )
+        raise type_error(
+            f"{function}() expected {argument.name} as an Arrow array, a list or a pandas Series, got {kind(value)}"
         )
     try:
         array = pa.array(value, from_pandas=_is_series(value))
         return array.cast(argument.type) if _both_integers(array.type, argument.type) else array
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         takes = f"{argument.name} {brief(argument.sql)}"
-        raise TypeError(
-            printable(f"{function}() expected {takes}, got values of another type ({str(error).splitlines()[0]})")
+        raise type_error(
+            f"{function}() expected {takes}, got values of another type ({str(error).splitlines()[0]})"
         ) from None
 
 
@@ -123,7 +119,7 @@ def same_length(columns: Mapping[str, pa.Array], function: str) -> None:
     """Raise TypeError if the columns have different lengths, because kernels read them in parallel."""
     if len({len(column) for column in columns.values()}) > 1:
         got = ", ".join(f"{name} of {len(column)}" for name, column in columns.items())
-        raise TypeError(printable(f"{function}() expected columns of the same number of rows, got {got}"))
+        raise type_error(f"{function}() expected columns of the same number of rows, got {got}")
 
 
 def constant(value: Any, argument: Argument, function: str) -> Any:
@@ -136,9 +132,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
         if len(value) == 0:
             return argument.default
         if not argument.takes(value.type):
-            raise TypeError(
-                printable(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
-            )
+            raise type_error(f"{function}() expected {argument.name} {argument.sql}, got {sql_name(value.type)}")
         if len(pc.unique(value)) > 1:
             raise argument_error(function, f"a constant for {argument.name}", "a column of several values")
         value = plain_value(value[0])
@@ -147,7 +141,7 @@ def constant(value: Any, argument: Argument, function: str) -> Any:
             raise argument_error(function, f"{argument.name} {argument.sql}", "NULL")
         return None
     if not _has_type(value, argument.type):
-        raise TypeError(printable(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}"))
+        raise type_error(f"{function}() expected {argument.name} {argument.sql}, got {kind(value)}")
     return value
 
 
@@ -255,7 +249,7 @@ def coerce(array: pa.Array, declared: pa.DataType, taker: str, path: str) -> pa.
     if pa.types.is_map(declared) and pa.types.is_map(array.type):
         return _map(array, declared, taker, path)
     if not fits(array.type, declared):
-        raise TypeError(printable(f"{taker}() expected {path} {sql_name(declared)}, got {sql_name(array.type)}"))
+        raise type_error(f"{taker}() expected {path} {sql_name(declared)}, got {sql_name(array.type)}")
     if pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type):
         return array
     try:
@@ -287,11 +281,11 @@ def _struct(array: pa.StructArray, declared: pa.StructType, taker: str, path: st
     names = [field.name for field in declared]
     twice = [name for name, count in Counter(field.name for field in array.type).items() if count > 1]
     if twice:
-        raise TypeError(printable(f"{taker}() expected {path} with each field once, got {twice[0]} twice"))
+        raise type_error(f"{taker}() expected {path} with each field once, got {twice[0]} twice")
     fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     unknown = [name for name in fields if name not in names]
     if unknown:
-        raise TypeError(printable(f"{taker}() expected {path} with the fields {', '.join(names)}, got {unknown[0]}"))
+        raise type_error(f"{taker}() expected {path} with the fields {', '.join(names)}, got {unknown[0]}")
     zeros = pa.py_buffer(bytes(_MAX_WIDTH * (len(array) + 1)))
     columns = [
         coerce(fields[field.name], field.type, taker, f"{path}.{field.name}")

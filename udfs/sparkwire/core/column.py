@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.errors import ColumnTooLargeError
 from sparkwire.kernels.gather import find_words, gather_rows, place_words, texts_of, write_words
@@ -95,7 +95,7 @@ def binary_of(array: pa.Array) -> Binary:
         return Binary(read_only(np.zeros(1, np.uint8)), np.zeros(n + 1, np.int32), np.zeros(n, np.bool_))
     large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
     if not (large or pa.types.is_binary(array.type) or pa.types.is_string(array.type)):
-        raise TypeError(printable(f"a column of bytes is expected, got {array.type}"))
+        raise type_error(f"a column of bytes is expected, got {array.type}")
     _, offsets, data = array.buffers()
     valid = bools_of(array.is_valid()) if array.null_count else None
     return Binary(_data(data), _offsets(offsets, array.offset, n, np.int64 if large else np.int32), valid)

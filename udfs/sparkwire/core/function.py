@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 
 from sparkwire.base.grammar import Layout
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.arguments import (
     Argument,
@@ -182,7 +182,7 @@ class Function:
         missing = [a for a in self.arguments if a.required and a.name not in passed]
         twice = set(names[: len(args)]) & set(named)
         if len(args) > len(names) or missing or twice or set(named) - set(names):
-            raise TypeError(printable(self._call_error(args, named)))
+            raise type_error(self._call_error(args, named))
         columns: dict[str, pa.Array | None] = {}
         constants: dict[str, Any] = {}
         for argument in self.arguments:
@@ -192,12 +192,8 @@ class Function:
             elif argument.name in passed:
                 if isinstance(value, pa.Array) and not argument.takes(plain_type(value.type)):
                     wrong = f"the {_nth(names.index(argument.name))}, {argument.name}: {brief(argument.sql)}, got {kind(value)}"
-                    raise TypeError(
-                        printable(
-                            f"{self._call_error(args, named)}: {wrong}"
-                            if len(names) > 1
-                            else self._call_error(args, named)
-                        )
+                    raise type_error(
+                        f"{self._call_error(args, named)}: {wrong}" if len(names) > 1 else self._call_error(args, named)
                     )
                 columns[argument.name] = column(value, argument, self.name)
             else:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.column import bools_of
 from sparkwire.kernels import Bools
 
@@ -100,15 +100,13 @@ def compared(columns: Sequence[pa.Array], *wanted: str) -> tuple[Bools, Bools]:
 def unknown_table(table: str, tables: Sequence[str], where: str) -> ValueError:
     """The error for a table that does not exist in ``where``, a plural noun."""
     if not tables:
-        return ValueError(printable(f"{where} have no table {table}, or any other: pass columns"))
+        return value_error(f"{where} have no table {table}, or any other: pass columns")
     similar = [name for name in tables if _differ_in_case(table_of(table), table_of(name))]
     if similar:
-        return ValueError(
-            printable(f"{where} have no table {table}, but {' and '.join(similar)}: write it in this case")
-        )
+        return value_error(f"{where} have no table {table}, but {' and '.join(similar)}: write it in this case")
     more = f" and {len(tables) - _MAX_LISTED} more" if len(tables) > _MAX_LISTED else ""
-    return ValueError(
-        printable(f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these")
+    return value_error(
+        f"{where} have no table {table}, only {', '.join(tables[:_MAX_LISTED])}{more}: choose one of these"
     )
 
 

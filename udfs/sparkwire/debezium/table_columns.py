@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.names import Names, Table, compared, fits, schema_names
 from sparkwire.debezium.cells import of_cell
@@ -145,5 +145,5 @@ def typed(columns: Mapping[str, str]) -> dict[str, Type]:
         try:
             types[name] = type_of(text)
         except ValueError as error:
-            raise ValueError(printable(f"column {name}: {error}")) from None
+            raise value_error(f"column {name}: {error}") from None
     return types

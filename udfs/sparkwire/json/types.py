@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.base.text_cache import text_cache
 
@@ -288,7 +288,7 @@ def type_of(text: str) -> Type:
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
-            raise ValueError(printable(f"{text!r} is no type of a column: unexpected text at position {position}"))
+            raise value_error(f"{text!r} is no type of a column: unexpected text at position {position}")
         tokens.append((match[1].replace("``", "`") if match[1] else match[2] or "", match[3] or ""))
         position = match.end()
     reader = _Reader(text, tokens)
@@ -322,8 +322,8 @@ class _Reader:
         if short not in _NAMES:
             short = word.upper()
         if short in _AMBIGUOUS:
-            raise ValueError(
-                printable(f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]} in a mapping")
+            raise value_error(
+                f"{self.text!r} does not say how the value is written: use {_AMBIGUOUS[short]} in a mapping"
             )
         short = _SQL_WORDS.get(short, short)
         if short in _PLAIN:
@@ -339,11 +339,9 @@ class _Reader:
             return Type("bytes", short, tuple(self.arguments(1)))
         sql = ", ".join(word for word in _SQL_WORDS if word != "INTEGER")
         others = ", ".join((*_PLAIN, *_LOGICAL, *_STRUCTS, "Decimal(p,s)", "Bits(n)"))
-        raise ValueError(
-            printable(
-                f"{self.text!r} is no type of a column: use one of {sql}, DECIMAL(p,s), array<>, map<,> or struct<name:…>, "
-                f"or a type of Connect and Debezium: {others}"
-            )
+        raise value_error(
+            f"{self.text!r} is no type of a column: use one of {sql}, DECIMAL(p,s), array<>, map<,> or struct<name:…>, "
+            f"or a type of Connect and Debezium: {others}"
         )
 
     def inner(self, count: int | None, levels: int, names: list[str] | None = None) -> list[Type]:
@@ -359,9 +357,7 @@ class _Reader:
             self.place += 1
         self.expect(">")
         if count is not None and len(types) != count:
-            raise ValueError(
-                printable(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
-            )
+            raise value_error(f"{self.text!r} is no type of a column: {count} types are expected within < and >")
         return types
 
     def arguments(self, count: int) -> list[int]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.kafka.codecs import readable
 from sparkwire.kafka.files import kafka_log
 
@@ -101,8 +101,8 @@ def batches_of(path: str, topic: str | None, partition: int | None, options: dic
     names = sorted({(part.segment.topic or "", part.segment.partition or 0) for task in tasks for part in task})
     if len(names) != 1:
         some = ", ".join(f"{name}-{number}" for name, number in names[:5])
-        raise ValueError(
-            printable(f"picture draws one partition: pass topic and partition; {path} has {some or 'no batches of it'}")
+        raise value_error(
+            f"picture draws one partition: pass topic and partition; {path} has {some or 'no batches of it'}"
         )
     batches = [batch for task in tasks for batch in kafka_log.read(query, task)]
     table = pa.Table.from_batches(batches, kafka_log.schema(query))

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 
 import numba
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, type_error
 from sparkwire.kernels import numba_inside
 from sparkwire.kernels.cache import PACKAGE, KernelCache
 from sparkwire.kernels.numba_inside import go_without
@@ -59,9 +59,7 @@ def kernel(function: Kernel | None = None, *, key: str = "") -> Kernel | Callabl
 
 def _compiled(function: Kernel, key: str) -> Kernel:
     if function.__closure__ and not key:
-        raise TypeError(
-            printable(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
-        )
+        raise type_error(f"kernel {function.__qualname__} is a closure: name what it captures, kernel(key=...)")
     # A kernel must not raise, so a division by zero follows numpy's model.
     options = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED}
     dispatcher = numba.njit(**options, **_PRIVATE)(function)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numba
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, type_error
 
 HAPPENED = Counter[str]()
 """the number of kernels that this process loaded ready, loaded from the cache, and compiled"""
@@ -76,7 +76,7 @@ def loaded(content: bytes, argument_types: tuple[Any, ...], target_context: Any)
 
     result = CompileResultCacheImpl.rebuild(None, target_context, pickle.loads(content))
     if tuple(result.signature.args) != tuple(argument_types):
-        raise TypeError(printable(f"a kernel of {argument_types} came back as one of {result.signature.args}"))
+        raise type_error(f"a kernel of {argument_types} came back as one of {result.signature.args}")
     return result
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urljoin
 import pyarrow as pa
 
 from sparkwire.avro.schema_source import Registered
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.errors import RegistryError, needing_the_extra
 from sparkwire.json.types import wider
 
@@ -61,9 +61,9 @@ def _object(schema: Registered) -> pa.StructType:
         name = error.ref.removeprefix(_URI) or "an anchor"
         raise RegistryError(printable(f"{schema.title} refers to {name}, which does not exist")) from None
     except (ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise ValueError(printable(f"{schema.title} is not a JSON Schema: {error}")) from None
+        raise value_error(f"{schema.title} is not a JSON Schema: {error}") from None
     if not pa.types.is_struct(schema_type):
-        raise ValueError(printable(f"{schema.title} does not describe objects with properties, which become columns"))
+        raise value_error(f"{schema.title} does not describe objects with properties, which become columns")
     return schema_type
 
 

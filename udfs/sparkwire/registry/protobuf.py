@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sparkwire.avro.schema_source import Registered
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.column import gather, spans_of
 from sparkwire.errors import needing_the_extra
 from sparkwire.kernels.varint import varint
@@ -51,7 +51,7 @@ def compiled(schema: Registered) -> ProtoFile:
         for name, text in (*schema.references, (_FILE, schema.text)):
             path = Path(folder, name).resolve()
             if not path.is_relative_to(Path(folder).resolve()):
-                raise ValueError(printable(f"{schema.title} refers to {name}, which is not the path of an import"))
+                raise value_error(f"{schema.title} refers to {name}, which is not the path of an import")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
         bundled = Path(grpc_tools.__file__).parent / "_proto"
@@ -65,9 +65,7 @@ def compiled(schema: Registered) -> ProtoFile:
         )
         if run.returncode:
             errors = [line for line in run.stderr.splitlines() if ".proto:" in line and "warning" not in line.lower()]
-            raise ValueError(
-                printable(f"{schema.title} is not Protobuf: {errors[0] if errors else run.stderr.strip()}")
-            )
+            raise value_error(f"{schema.title} is not Protobuf: {errors[0] if errors else run.stderr.strip()}")
         descriptors = Path(folder, "set").read_bytes()
     file = FileDescriptorSet.FromString(descriptors).file[-1]
     return ProtoFile(descriptors, dict(_named(file.message_type, "", file.package)))

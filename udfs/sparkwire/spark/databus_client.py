@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import BinaryType
 from pyspark.sql.window import Window
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error, value_error
 from sparkwire.databus.client.consumer import Consumer, check_callbacks
 from sparkwire.databus.client.data_events import Source
 from sparkwire.databus.client.run import (
@@ -162,19 +162,19 @@ def callbacks(
 
 def _check_count(name: str, count: int) -> None:
     if not isinstance(count, int) or count < 1:
-        raise ValueError(printable(f"consume takes {name} of at least 1, got {count!r}"))
+        raise value_error(f"consume takes {name} of at least 1, got {count!r}")
 
 
 def _events(df: DataFrame, order: Sequence[str] | None, function: str) -> tuple[DataFrame, list[str]]:
     """``stream, partition, event`` with the renamed columns that order a stream; and the new names of these."""
     if "event" not in df.columns or not isinstance(df.schema["event"].dataType, BinaryType):
-        raise TypeError(printable(f"{function} takes a DataFrame with a BINARY column event, got {_described(df)}"))
+        raise type_error(f"{function} takes a DataFrame with a BINARY column event, got {_described(df)}")
     if df.isStreaming:
-        raise ValueError(printable(f"{function} takes a batch: for a stream call it in foreachBatch"))
+        raise value_error(f"{function} takes a batch: for a stream call it in foreachBatch")
     columns = [name for name in _ORDER if name in df.columns] if order is None else list(order)
     if not columns:
-        raise ValueError(
-            printable(f"{function} takes order: the columns that order a stream's events, got none in {_described(df)}")
+        raise value_error(
+            f"{function} takes order: the columns that order a stream's events, got none in {_described(df)}"
         )
     by = [f"order_{k}" for k in range(len(columns))]
     stream = F.col("stream").cast("string") if "stream" in df.columns else F.lit(None).cast("string")

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas import types
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error
 from sparkwire.core.names import distinct_names
 
 # A timestamp without a zone is TIMESTAMP_NTZ, which Spark before 4.2 does not do by default.
@@ -24,7 +24,7 @@ def check_binary(df: DataFrame, column: str) -> None:
     """Raise TypeError if a column is not BINARY."""
     type = df.select(F.col(column)).schema[0].dataType
     if not isinstance(type, BinaryType):
-        raise TypeError(printable(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}"))
+        raise type_error(f"rows takes a BINARY column, and {column} is {type.simpleString().upper()}")
 
 
 def is_name_in(column: str, names: Iterable[str]) -> bool:

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.column import FIRST_MICROSECOND, LAST_MICROSECOND
 from sparkwire.kafka.cluster.metadata import ClusterState, MetadataChange
 from sparkwire.kafka.cluster.tables import TABLES
@@ -108,9 +108,7 @@ class Cluster:
         self._remote = {name: str(value) for name, value in options.items()}
         unknown = options.keys() - _OPTIONS
         if unknown:
-            raise ValueError(
-                printable(f"cluster takes the options {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
-            )
+            raise value_error(f"cluster takes the options {', '.join(_OPTIONS)}, got {', '.join(sorted(unknown))}")
 
     def __repr__(self) -> str:
         return printable(f"Cluster({', '.join(self._paths)})")
@@ -240,12 +238,10 @@ class Cluster:
         after = [row for row in with_offset if row["offset"] >= begin and self._is_requested(row)]
         first = min((row["offset"] for row in with_offset), default=begin)
         if first > begin:
-            raise ValueError(
-                printable(
-                    f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
-                    + (f" {self._at}" if self._at is not None else "")
-                    + next((f": {_unreadable(row)}" for row in snapshots or [] if row["error"]), "")
-                )
+            raise value_error(
+                f"{folder} begins at offset {first}, and no complete snapshot has the records before it"
+                + (f" {self._at}" if self._at is not None else "")
+                + next((f": {_unreadable(row)}" for row in snapshots or [] if row["error"]), "")
             )
         end = max((row["offset"] + 1 for row in after), default=begin)
         _check_whole(folder, rows or [], begin, end)
@@ -258,14 +254,10 @@ class Cluster:
             return
         last = max((row["offset"] for row in rows), default=begin - 1)
         if isinstance(self._at, int) and not 0 <= self._at <= max(last, begin - 1):
-            raise ValueError(
-                printable(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
-            )
+            raise value_error(f"at {self._at} is no offset of {folder}: its last one is {max(last, begin - 1)}")
         if not begin and not any(self._is_requested(row) for row in rows):
             first = min((row["timestamp_ms"] for row in rows if row["timestamp_ms"]), default=0)
-            raise ValueError(
-                printable(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
-            )
+            raise value_error(f"at {self._at} is before the first record of {folder}, of {first} [ms since epoch]")
 
     def _snapshot(self, rows: Iterable[dict[str, Any]]) -> tuple[int, list[MetadataChange]]:
         """The newest complete snapshot before the requested offset or time: the offset after its end, and its records."""
@@ -410,7 +402,7 @@ def _check_whole(folder: str, rows: Iterable[Row], begin: int, end: int) -> None
         if row["error"]:
             unreadable = f": {_unreadable(row)}"
         if offset is not None and following < offset < end:
-            raise ValueError(printable(f"{folder} has no records {following} to {offset - 1}{unreadable}"))
+            raise value_error(f"{folder} has no records {following} to {offset - 1}{unreadable}")
         if offset is not None:
             following = max(following, offset + 1)
 
@@ -422,7 +414,7 @@ def _unreadable(row: Row) -> str:
 
 def _change(row: dict[str, Any]) -> Iterable[MetadataChange]:
     if row["error"]:
-        raise ValueError(printable(_unreadable(row)))
+        raise value_error(_unreadable(row))
     if row["type"] is not None and row["value"] is not None:
         yield MetadataChange(row["type"], json.loads(row["value"]))
 

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources.follow import Checkpoint, Follower
 from sparkwire.core.sources.format import Files, Sink, Staged
 from sparkwire.core.sources.job_file import process_above
@@ -290,11 +290,9 @@ class FileSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         if {"owner", "provider"} <= {name.lower() for name in self.options}:  # properties that CREATE TABLE adds
-            raise ValueError(
-                printable(
-                    f"{self.name()} cannot be a permanent table, because Spark passes a table's options to no Python data "
-                    f"source: use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
-                )
+            raise value_error(
+                f"{self.name()} cannot be a permanent table, because Spark passes a table's options to no Python data "
+                f"source: use CREATE TEMPORARY VIEW … USING {self.name()} OPTIONS (…)"
             )
         query = self.files.query(self.options)
         self.files.input_files(query)
@@ -347,12 +345,10 @@ def with_schema(source: Files, options: Mapping[str, str], schema: StructType) -
     columns = from_arrow_schema(pa.schema(list(types.items())))
     for field in schema:
         if field.name not in types:
-            raise ValueError(printable(f"{source.NAME} has no column {field.name!r}: it has {', '.join(types)}"))
+            raise value_error(f"{source.NAME} has no column {field.name!r}: it has {', '.join(types)}")
         if field.dataType != columns[field.name].dataType:
             is_, requested = columns[field.name].dataType.simpleString(), field.dataType.simpleString()
-            raise ValueError(
-                printable(f"{source.NAME} has {field.name} {is_.upper()}, and the schema says {requested.upper()}")
-            )
+            raise value_error(f"{source.NAME} has {field.name} {is_.upper()}, and the schema says {requested.upper()}")
     return query._replace(columns=tuple(schema.names))
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 
 from pyarrow import fs
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.sources.storage import PathParts, filesystem, is_special, place_of
 
 Result = TypeVar("Result")
@@ -138,14 +138,12 @@ class Folder:
         """Raise ValueError if a name, or a symbolic link in its path, may lead out of the directory."""
         parts = name.split("/")
         if any(part in ("", ".", "..") or "\0" in part or len(os.fsencode(part)) > _MAX_NAME for part in parts):
-            raise ValueError(printable(f"{name!r} is no name in {self.shown('')}"))
+            raise value_error(f"{name!r} is no name in {self.shown('')}")
         for k in range(len(parts)) if self.is_local else ():
             path = "/".join(parts[: k + 1])
             if stat.S_ISLNK(self._mode(path) or 0):
-                raise ValueError(
-                    printable(
-                        f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
-                    )
+                raise value_error(
+                    f"{self.shown(path)} is a symbolic link: write to the directory that it names, or delete the link"
                 )
 
     # -- changes

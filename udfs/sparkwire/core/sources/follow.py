@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.sources.storage import File, steady
 from sparkwire.core.sources.table import FILE_COST, packed
 from sparkwire.errors import DataLossError
@@ -176,11 +176,9 @@ class Follower(ABC, Generic[Log, Offset]):
             self._reject(checkpoint)
         version, logs = checkpoint["version"], checkpoint.get("logs")
         if version != VERSION:
-            raise ValueError(
-                printable(
-                    f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
-                    "continue with the version that wrote it, or a newer one"
-                )
+            raise value_error(
+                f"{self.source}: the query checkpoint has version {version!r}, this sparkwire reads {VERSION}: "
+                "continue with the version that wrote it, or a newer one"
             )
         if not isinstance(logs, dict):
             self._reject(checkpoint)
@@ -193,11 +191,9 @@ class Follower(ABC, Generic[Log, Offset]):
         return offsets
 
     def _reject(self, stored: Any) -> NoReturn:
-        raise ValueError(
-            printable(
-                f"{self.source}: the query checkpoint says {stored!r:.200}, which no stream of {self.source} has written: "
-                "it is of another source or was edited. Start the query with a new checkpointLocation"
-            )
+        raise value_error(
+            f"{self.source}: the query checkpoint says {stored!r:.200}, which no stream of {self.source} has written: "
+            "it is of another source or was edited. Start the query with a new checkpointLocation"
         )
 
 

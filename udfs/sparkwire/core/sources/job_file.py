@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.sources.folder import Folder
 
 # -- processes
@@ -176,7 +176,7 @@ def save(folder: Folder, state: JobState, to_disk: bool = False) -> None:
 def opened(folder: Folder, job: str) -> JobState:
     state = state_of(folder, job)
     if state is None:
-        raise ValueError(printable(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again"))
+        raise value_error(f"job {job} in {folder.shown('')} has ended, or was taken for dead: run it again")
     return state
 
 
@@ -184,7 +184,7 @@ def state_of(folder: Folder, job: str) -> JobState | None:
     """Read the file of a job; None if it does not exist. Raises ValueError if it is corrupt or leads out of the directory."""
     name = f"{SIDE}/{job}/{JOB}"
     if not _NAME.fullmatch(job) or job == "locks":
-        raise ValueError(printable(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away"))
+        raise value_error(f"{folder.shown(f'{SIDE}/{job}')} is not of sparkwire: move it away")
     folder.check_inside(name)
     text = folder.read(name)
     if text is None:
@@ -192,11 +192,9 @@ def state_of(folder: Folder, job: str) -> JobState | None:
     try:
         return _parsed(folder, job, json.loads(text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            printable(
-                f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that the state of the job is unknown. "
-                f"Nothing has changed: check the files in {folder.shown(f'{SIDE}/{job}')}, then move them away"
-            )
+        raise value_error(
+            f"{folder.shown(name)} is corrupt ({type(error).__name__}: {error}), so that the state of the job is unknown. "
+            f"Nothing has changed: check the files in {folder.shown(f'{SIDE}/{job}')}, then move them away"
         ) from None
 
 
@@ -303,11 +301,9 @@ def is_done(folder: Folder, once: Once) -> bool:
     try:
         return int(json.loads(text)["number"]) >= once[1]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            printable(
-                f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the "
-                "target, and delete this file if the job is not done"
-            )
+        raise value_error(
+            f"{folder.shown(_done_name(once))} is corrupt ({error}) and does not show whether the job is done: check the "
+            "target, and delete this file if the job is not done"
         ) from None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 
 Parse = Callable[[str], Any]
 
@@ -38,11 +38,11 @@ def parsed(source: str, table: Sequence[Option], texts: Mapping[str, str]) -> di
         option = by_name.get(name.lower())
         if option is None:
             names = ", ".join(option.name for option in table)
-            raise ValueError(printable(f"{source} has no option {name}: it takes {names}"))
+            raise value_error(f"{source} has no option {name}: it takes {names}")
         try:
             values[option.name] = option.parse(text)
         except ValueError as error:
-            raise ValueError(printable(f"{source} takes {option.name} {error}, got {text!r}")) from None
+            raise value_error(f"{source} takes {option.name} {error}, got {text!r}") from None
     return values
 
 
@@ -86,7 +86,7 @@ def choice(*allowed: str) -> Parse:
     def parse(value: str) -> str:
         choice = by_word.get(value.strip().lower())
         if choice is None:
-            raise ValueError(printable(" or ".join(allowed)))
+            raise value_error(" or ".join(allowed))
         return choice
 
     return parse
@@ -121,7 +121,7 @@ def instant(value: str) -> int:
     except ValueError:
         raise ValueError("ISO text (2024-05-01T12:00:00Z) or milliseconds since 1970") from None
     if moment.tzinfo is None:
-        raise ValueError(printable(f"with a time zone ({moment.isoformat()}Z)"))
+        raise value_error(f"with a time zone ({moment.isoformat()}Z)")
     return -((datetime(1970, 1, 1, tzinfo=UTC) - moment) // timedelta(milliseconds=1))
 
 
@@ -139,10 +139,10 @@ def chosen_columns(source: str, names: Sequence[str], value: str) -> tuple[str, 
     by_name = {name.lower(): name for name in names}
     for name in wanted:
         if name.lower() not in by_name:
-            raise ValueError(printable(f"{source} has no column {name!r}: it has {', '.join(names)}"))
+            raise value_error(f"{source} has no column {name!r}: it has {', '.join(names)}")
     columns = tuple(by_name[name.lower()] for name in wanted)
     if len(set(columns)) < len(columns):
-        raise ValueError(printable(f"{source} takes each of columns once, got {value!r}"))
+        raise value_error(f"{source} takes each of columns once, got {value!r}")
     return columns
 
 

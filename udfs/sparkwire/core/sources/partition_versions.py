@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job_file import (
     JOB,
@@ -87,9 +87,7 @@ def _check_free(folder: Folder, change: Change) -> None:
     stay = set(folder.names(change.name)).difference(change.dropped)
     for name in change.placed.values():
         if name in stay:
-            raise ValueError(
-                printable(f"{folder.shown(change.name)} has {name} already: overwrite it, or write elsewhere")
-            )
+            raise value_error(f"{folder.shown(change.name)} has {name} already: overwrite it, or write elsewhere")
 
 
 def mark(job: str) -> str:
@@ -155,20 +153,16 @@ def _swap(folder: Folder, state: JobState, name: str, keeps_changed: bool) -> bo
     if _is_swapped(folder, state, name):
         return True
     if was is not None and not folder.has(f"{new}/{mark(state.job)}"):
-        raise ValueError(
-            printable(
-                f"{folder.shown(new)} does not exist, although {state} was about to put it in place: {folder.shown(name)} stays "
-                f"unchanged. Delete {folder.shown(f'{SIDE}/{state.job}')} if you do not need it"
-            )
+        raise value_error(
+            f"{folder.shown(new)} does not exist, although {state} was about to put it in place: {folder.shown(name)} stays "
+            f"unchanged. Delete {folder.shown(f'{SIDE}/{state.job}')} if you do not need it"
         )
     if folder.has(old):  # between two renames
         if folder.has(name):
             if data_files(folder, state.data, name):
-                raise ValueError(
-                    printable(
-                        f"{folder.shown(name)} got records while {state} was interrupted. Its old version is "
-                        f"{folder.shown(old)}, its new version {folder.shown(new)}: move one of them away"
-                    )
+                raise value_error(
+                    f"{folder.shown(name)} got records while {state} was interrupted. Its old version is "
+                    f"{folder.shown(old)}, its new version {folder.shown(new)}: move one of them away"
                 )
             folder.move(name, f"{SIDE}/{state.job}/empty-{name}")
         folder.move(new, name)

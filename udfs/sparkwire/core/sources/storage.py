@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.column import read_only
 from sparkwire.core.sources.globs import Glob
 from sparkwire.errors import FileChangedError
@@ -240,7 +240,7 @@ def filesystem(root: str, path: str, query: str) -> tuple[Any, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
         scheme = root.partition(":")[0]
         why = _WITHOUT.get(scheme, _first_line(error))
-        raise ValueError(printable(f"path {PathParts(root, path, query).shown} cannot be opened: {why}")) from None
+        raise value_error(f"path {PathParts(root, path, query).shown} cannot be opened: {why}") from None
     return system, f"{top.rstrip('/')}{path}" or "/"
 
 
@@ -452,7 +452,7 @@ def _guarded(place: PathParts, path: str, request: Any) -> Any:
             printable(f"path {shown}: you do not have permission to read it: {_first_line(error)}")
         ) from error
     except pa.ArrowInvalid as error:
-        raise ValueError(printable(f"path {shown} cannot be opened: {_first_line(error)}")) from error
+        raise value_error(f"path {shown} cannot be opened: {_first_line(error)}") from error
     except OSError as error:
         raise OSError(printable(f"path {shown} cannot be listed: {_first_line(error)}")) from error
 
@@ -482,9 +482,7 @@ def _without_slashes_in_braces(path: str) -> list[str]:
     patterns = [path]
     while any(braces := [_BRACES_WITH_SLASH.search(pattern) for pattern in patterns]):
         if len(patterns) > _MAX_PATTERNS:
-            raise ValueError(
-                printable(f"path {path} has more than {_MAX_PATTERNS} alternatives with slashes: name fewer")
-            )
+            raise value_error(f"path {path} has more than {_MAX_PATTERNS} alternatives with slashes: name fewer")
         patterns = [
             pattern if brace is None else f"{pattern[: brace.start()]}{choice}{pattern[brace.end() :]}"
             for pattern, brace in zip(patterns, braces, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import pyarrow as pa
 
 from sparkwire.base.error_codes import ERRORS, WRONG_FORMAT
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources import options
 from sparkwire.core.sources.folder import Folder
 from sparkwire.core.sources.job import check_unfinished
@@ -67,7 +67,7 @@ def selected_paths(source: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The paths in the option values. Raises ValueError if there is none."""
     paths: tuple[str, ...] = values["path"] + values["paths"]
     if not paths:
-        raise ValueError(printable(f"{source} needs path: a file, a directory or a glob"))
+        raise value_error(f"{source} needs path: a file, a directory or a glob")
     return paths
 
 
@@ -103,7 +103,7 @@ def files_at(
         files = [file for file in files if f"/{SIDE}/" not in file.path.removeprefix(place.path)]
         new = chosen(files, single, place.path)
         if not new and (files or not may_be_empty):
-            raise ValueError(printable(nothing.format(path=path, files=len(files))))
+            raise value_error(nothing.format(path=path, files=len(files)))
         by_path |= new
     return list(by_path.values())
 

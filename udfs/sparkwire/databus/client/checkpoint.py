@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, NamedTuple, get_args
 
-from sparkwire.base.printable import printable, printable_json
+from sparkwire.base.printable import printable_json, value_error
 
 Mode = Literal["INIT", "ONLINE_CONSUMPTION", "BOOTSTRAP_SNAPSHOT", "BOOTSTRAP_CATCHUP"]
 
@@ -66,9 +66,7 @@ class Checkpoint(NamedTuple):
             raise ValueError(f"Checkpoint.parse takes the JSON text of a checkpoint, got {text[:100]!r}")
         mode = body.pop("consumption_mode", "INIT")
         if mode not in get_args(Mode):
-            raise ValueError(
-                printable(f"a checkpoint's consumption_mode is one of {', '.join(get_args(Mode))}, got {mode!r}")
-            )
+            raise value_error(f"a checkpoint's consumption_mode is one of {', '.join(get_args(Mode))}, got {mode!r}")
         numbers = {name: _number(body.pop(key, None), key) for name, key in _NUMBERS.items()}
         timestamp = numbers.pop("timestamp_nanos")
         values = {name: UNKNOWN if number is None else number for name, number in numbers.items()}
@@ -105,7 +103,7 @@ class Checkpoint(NamedTuple):
         """
         broken = _broken(self)
         if broken is not None:
-            raise ValueError(printable(f"not a valid checkpoint, {broken}: {self}"))
+            raise value_error(f"not a valid checkpoint, {broken}: {self}")
         return self
 
 
@@ -121,7 +119,7 @@ _NUMBERS: Final = {
 def _number(value: Any, key: str) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value
-    raise ValueError(printable(f"a checkpoint's {key} is a whole number, got {value!r}"))
+    raise value_error(f"a checkpoint's {key} is a whole number, got {value!r}")
 
 
 def _broken(checkpoint: Checkpoint) -> str | None:

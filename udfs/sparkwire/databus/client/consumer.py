@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error
 from sparkwire.databus.client.data_events import DataEvent
 
 
@@ -137,9 +137,7 @@ def check_callbacks(consumer: Consumer) -> None:
         looks_so = name.startswith("on_") or (as_in_java != name and as_in_java in CALLBACKS)
         if looks_so and name not in CALLBACKS and callable(inspect.getattr_static(consumer, name)):
             near = difflib.get_close_matches(as_in_java, CALLBACKS, 1, 0)[0]
-            raise TypeError(
-                printable(f"{type(consumer).__name__}.{name} is no callback of a consumer: did you mean {near}?")
-            )
+            raise type_error(f"{type(consumer).__name__}.{name} is no callback of a consumer: did you mean {near}?")
 
 
 class Registration(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.sources import options
 from sparkwire.core.sources.options import Option
@@ -133,13 +133,11 @@ def _start(scn: int | None, checkpoint: str) -> Start | None:
     try:
         parsed = Checkpoint.parse(checkpoint)
     except ValueError as error:
-        raise ValueError(
-            printable(f"{NAME} takes startingCheckpoint the JSON of a Databus checkpoint: {error}")
-        ) from None
+        raise value_error(f"{NAME} takes startingCheckpoint the JSON of a Databus checkpoint: {error}") from None
     if parsed.is_flexible:
         return None
     if parsed.mode != "ONLINE_CONSUMPTION":
-        raise ValueError(printable(f"{NAME} takes startingCheckpoint of ONLINE_CONSUMPTION, got {parsed.mode}"))
+        raise value_error(f"{NAME} takes startingCheckpoint of ONLINE_CONSUMPTION, got {parsed.mode}")
     return Start(parsed.window_scn, parsed.window_offset)
 
 

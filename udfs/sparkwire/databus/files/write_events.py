@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import ERRORS, OK
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.column import binary_of
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources import options
@@ -171,7 +171,7 @@ def _stream_of(name: str) -> str:
     try:
         return _stream(name.rstrip("/").rpartition("/")[2])
     except ValueError as error:
-        raise ValueError(printable(f"{NAME} takes as the last part of stream {error}, got {name!r}")) from None
+        raise value_error(f"{NAME} takes as the last part of stream {error}, got {name!r}") from None
 
 
 def _encoded(columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
@@ -248,7 +248,7 @@ class _StreamWriter:
         return self._done
 
     def _reject(self, sequence: int, what: str) -> NoReturn:
-        raise ValueError(printable(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}"))
+        raise value_error(f"{NAME} cannot write stream {self._stream!r}, sequence {sequence}: {what}")
 
 
 def commit(write: EventsWrite, job: str, staged: Sequence[StagedEvents], once: Once | None = None) -> None:
@@ -291,11 +291,9 @@ def _emptied(write: EventsWrite, folder: Folder, staged: Collection[str]) -> lis
         if name is None or name in staged or name in empty or not _files_of(folder, name):
             continue
         if not write.is_source_named:
-            raise ValueError(
-                printable(
-                    f"{place} was read, but no row of it is left to write. Pass sourcePath: a path with this stream empties "
-                    "it, a path without it leaves it unchanged"
-                )
+            raise value_error(
+                f"{place} was read, but no row of it is left to write. Pass sourcePath: a path with this stream empties "
+                "it, a path without it leaves it unchanged"
             )
         empty.append(name)
     return empty
@@ -337,7 +335,7 @@ def _names_after(last: str | None, count: int) -> list[str]:
             prefix, first = f"{last}.", 0
     names = [f"{prefix}{first + k:0{_DIGITS}}{_SUFFIX}" for k in range(count)]
     if names and len(names[-1].encode()) > _LONGEST_NAME:
-        raise ValueError(printable(f"{NAME} has no file name after {last}: rename that file, or write elsewhere"))
+        raise value_error(f"{NAME} has no file name after {last}: rename that file, or write elsewhere")
     return names
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import arrow_type
 from sparkwire.core.builders import Column
 from sparkwire.core.sources import options
@@ -244,7 +244,7 @@ def chosen_replicas(segments: Sequence[Segment], replicas: str) -> list[Segment]
     left_out = set[int]()
     for (topic, partition), same in of_partitions.items():
         if len(same) > 1 and replicas == FAIL:
-            raise ValueError(printable(_several(f"{topic}-{partition}", same)))
+            raise value_error(_several(f"{topic}-{partition}", same))
         if len(same) > 1:
             longest = max(same, key=_extent)
             left_out |= {id(log) for log in same if log is not longest}

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources.follow import Lost, report_loss
 from sparkwire.core.sources.storage import FileCut, OpenFile
 from sparkwire.core.sources.table import FILE_COST, packed
@@ -143,7 +143,7 @@ def parts(
             partition = OpenPartition(remote.replan(partition.segments), verify)
             result += _parts_of(partition, bounds, selected, transacted, max_bytes, beyond)
     if beyond and not result and len({segment.log for segment in segments}) == len(beyond):
-        raise ValueError(printable(_beyond(bounds, beyond)))
+        raise value_error(_beyond(bounds, beyond))
     return result
 
 

@@ -15,7 +15,7 @@ import json
 from functools import lru_cache
 from typing import Any, Final
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.core.sources.storage import OpenFile, file_at
 
 _DATA_KEY: Final = 32  # [bytes]
@@ -58,19 +58,15 @@ def _cipher(path: str, data_key: str) -> Any:
         ) from error
     key_id, _, wrapped = data_key.partition(":")
     if not path:
-        raise ValueError(
-            printable(
-                f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
-            )
+        raise value_error(
+            f"the segments are encrypted with the key {key_id}: encryptionKeys must name a JSON file of key ids and PEM files"
         )
     key = _private_key(path, key_id)
     cipher = PKCS1_OAEP.new(key, SHA3_512)  # type: ignore[arg-type]  # the stubs do not have this hash
     try:
         return AESGCM(_of_data_key(cipher.decrypt(base64.b64decode(wrapped))))
     except ValueError as error:  # from base64 or from the padding
-        raise ValueError(
-            printable(f"the key {key_id} of {path} is not the one that the segments are encrypted with")
-        ) from error
+        raise value_error(f"the key {key_id} of {path} is not the one that the segments are encrypted with") from error
 
 
 def _of_data_key(plain: bytes) -> bytes:
@@ -87,18 +83,14 @@ def _private_key(path: str, key_id: str) -> Any:
     try:
         pems = dict(json.loads(content))
     except (ValueError, TypeError) as error:
-        raise ValueError(printable(f"encryptionKeys {path} is no JSON object of key ids and PEM files")) from error
+        raise value_error(f"encryptionKeys {path} is no JSON object of key ids and PEM files") from error
     if key_id not in pems:
-        raise ValueError(
-            printable(
-                f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(pems)}"
-            )
+        raise value_error(
+            f"encryptionKeys {path} has no key {key_id}, with which segments are encrypted: it has {', '.join(pems)}"
         )
     pem = str(pems[key_id])
     place = pem if pem.startswith("/") or "://" in pem else "".join((*path.rpartition("/")[:2], pem))
-    failure = ValueError(
-        printable(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
-    )
+    failure = value_error(f"{place}, the key {key_id} of encryptionKeys, is no PEM file of an RSA private key")
     content = _content(place, f"encryptionKeys {path} names for the key {key_id} the PEM file {place}")
     try:
         key = RSA.import_key(content)

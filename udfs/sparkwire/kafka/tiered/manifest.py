@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.kafka.tiered.encryption_keys import IV, TAG
 
 
@@ -216,9 +216,7 @@ def parsed(raw: bytes, title: str, stored: int) -> Manifest:
         raise InvalidManifestError("it is no JSON") from error
     version = tree.get("version") if isinstance(tree, dict) else None
     if isinstance(version, str) and version != VERSION:
-        raise ValueError(
-            printable(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
-        )
+        raise value_error(f"{title} is a manifest of version {version[:20]!a}: version {VERSION!r} is known here")
     try:
         return _manifest(tree, stored)
     except InvalidManifestError:

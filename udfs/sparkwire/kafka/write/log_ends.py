@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources.folder import Folder, joined
 from sparkwire.core.sources.job import Staging
 from sparkwire.core.sources.storage import File, OpenFile
@@ -131,11 +131,9 @@ class LogEnds:
             if len({_topic(self._target(name)) for name in self._source}) > 1:
                 for name in left:
                     if _topic(name) not in topics:
-                        raise ValueError(
-                            printable(
-                                f"sourcePath has several topics, and no row of {_topic(name)} is left: its partitions would "
-                                "become empty. Name one topic in sourcePath, and write each topic separately"
-                            )
+                        raise value_error(
+                            f"sourcePath has several topics, and no row of {_topic(name)} is left: its partitions would "
+                            "become empty. Name one topic in sourcePath, and write each topic separately"
                         )
             return left
         if write.overwrite and write.topic is not None and write.partition is not None:
@@ -155,11 +153,9 @@ class LogEnds:
         """ValueError if a partition of this directory was read and has no rows left, because you may want to empty it."""
         for name, some in self._source.items():
             if name not in staged and self._is_in_place(name, some) and has_records(some):
-                raise ValueError(
-                    printable(
-                        f"{self._folder.shown(name)} was read, but no row of it is left to write. Pass sourcePath: a path "
-                        "with this partition empties it, a path without it leaves it unchanged"
-                    )
+                raise value_error(
+                    f"{self._folder.shown(name)} was read, but no row of it is left to write. Pass sourcePath: a path "
+                    "with this partition empties it, a path without it leaves it unchanged"
                 )
 
     def of(self, name: str, replaced: Sequence[Segment]) -> Bounds:
@@ -180,12 +176,10 @@ class LogEnds:
             return
         extent = extent_of(source)
         if extent.first_stored <= first < extent.start:
-            raise ValueError(
-                printable(
-                    f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
-                    f"{extent.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
-                    "startOffset"
-                )
+            raise value_error(
+                f"{NAME} cannot write {name}: its rows begin with offset {first}, but the log that they come from starts at "
+                f"{extent.start} (log-start-offset-checkpoint): earlier records are deleted. Leave them out, or pass "
+                "startOffset"
             )
 
     def check_open(self, name: str) -> None:
@@ -198,12 +192,10 @@ class LogEnds:
             return
         first = open_transaction_of(source)
         if first is not None:
-            raise ValueError(
-                printable(
-                    f"{NAME} cannot replace {self._folder.shown(name)} with an incomplete reading: a transaction is open "
-                    f"from offset {first} on, and read_committed reads no later record. These records would be lost. End the "
-                    "transaction while a broker runs (kafka-transactions.sh --abort), or write to another directory"
-                )
+            raise value_error(
+                f"{NAME} cannot replace {self._folder.shown(name)} with an incomplete reading: a transaction is open "
+                f"from offset {first} on, and read_committed reads no later record. These records would be lost. End the "
+                "transaction while a broker runs (kafka-transactions.sh --abort), or write to another directory"
             )
 
     def _is_in_place(self, name: str, source: Sequence[Segment]) -> bool:

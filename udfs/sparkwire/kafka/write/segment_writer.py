@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.column import bools_of
 from sparkwire.core.sources.job import Staging
 from sparkwire.kafka.batch_bytes import RecordsToWrite, Sets, bound_records
@@ -188,9 +188,7 @@ class PartitionWriter:
 
     def _reject(self, offset: int, what: str) -> NoReturn:
         topic, partition, _ = self._names
-        raise ValueError(
-            printable(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
-        )
+        raise value_error(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
 
 
 def _joined(waiting: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

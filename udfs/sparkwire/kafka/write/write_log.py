@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources import job as jobs
 from sparkwire.core.sources.folder import Folder, joined
 from sparkwire.core.sources.job import Staging
@@ -72,10 +72,8 @@ def begin(write: LogWrite, job: str, owner: Process | None = None) -> None:
 
 def _reject_broker(write: LogWrite, folder: Folder) -> None:
     if is_locked(folder):
-        raise ValueError(
-            printable(
-                f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
-            )
+        raise value_error(
+            f"{folder.shown('.lock')} is held by a running broker: stop it before {NAME} writes to {write.path}"
         )
 
 
@@ -163,11 +161,9 @@ def _epochs(folder: Folder, partition: str) -> Epochs:
         return []
     epochs = entries_of(text)
     if epochs is None:
-        raise ValueError(
-            printable(
-                f"{folder.shown(joined(partition, EPOCHS))} is corrupt or has a number below 0, and a broker would reject it: "
-                "delete it, or write with mode overwrite"
-            )
+        raise value_error(
+            f"{folder.shown(joined(partition, EPOCHS))} is corrupt or has a number below 0, and a broker would reject it: "
+            "delete it, or write with mode overwrite"
         )
     return epochs
 
@@ -271,16 +267,12 @@ def _existing_end(write: LogWrite, folder: Folder, name: str) -> PartitionEnd:
         entry = Seeker(Log(source), Segment(source.file, None, None, last)).last()
         end = entry.stop if entry else 0
         if end < source.size:
-            raise ValueError(
-                printable(
-                    f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete records "
-                    "after them. sparkwire.kafka.check shows details; mode overwrite replaces the partition"
-                )
+            raise value_error(
+                f"{source.file.name} ends in {source.size - end} bytes that are no batch, and a broker would delete records "
+                "after them. sparkwire.kafka.check shows details; mode overwrite replaces the partition"
             )
     if write.if_exists == ERROR and (entry or len(logs) > 1):
-        raise ValueError(
-            printable(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
-        )
+        raise value_error(f"{folder.shown(name)} has records: append to them, overwrite them, or write elsewhere")
     stem = logs[-1].removesuffix("log")
     removed = frozenset(
         file for file, path in zip(files, paths, strict=True) if entry is None and path.startswith(stem)
@@ -314,19 +306,15 @@ def _names_producers(folder: Folder, log: str) -> bool:
 
 def _check_offsets(folder: Folder, name: str, existing: PartitionEnd, staged: Sequence[StagedSegment]) -> None:
     if existing.next is not None and staged[0].first < existing.next:
-        raise ValueError(
-            printable(
-                f"{folder.shown(name)} ends at offset {existing.next - 1}, but the rows to append begin with {staged[0].first}: "
-                "write only later rows, or replace the partition with mode overwrite"
-            )
+        raise value_error(
+            f"{folder.shown(name)} ends at offset {existing.next - 1}, but the rows to append begin with {staged[0].first}: "
+            "write only later rows, or replace the partition with mode overwrite"
         )
     for before, after in pairwise(staged):
         if after.first <= before.last:
-            raise ValueError(
-                printable(
-                    f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of "
-                    "another: the rows of a partition must be in the order of their offsets; sparkwire.kafka.write sorts them"
-                )
+            raise value_error(
+                f"{folder.shown(name)}: offset {after.first} of one task is within {before.first} to {before.last} of "
+                "another: the rows of a partition must be in the order of their offsets; sparkwire.kafka.write sorts them"
             )
 
 
@@ -334,11 +322,9 @@ def _joined_epochs(folder: Folder, name: str, epochs: Epochs) -> Epochs:
     joint: list[tuple[int, int]] = []
     for epoch, first in epochs:
         if joint and epoch < joint[-1][0]:
-            raise ValueError(
-                printable(
-                    f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs "
-                    "never decrease. The option leaderEpoch gives all rows the same epoch"
-                )
+            raise value_error(
+                f"{folder.shown(name)}: leader epoch {epoch} at offset {first} comes after {joint[-1][0]}: leader epochs "
+                "never decrease. The option leaderEpoch gives all rows the same epoch"
             )
         if not joint or epoch != joint[-1][0]:
             joint.append((epoch, first))
@@ -352,11 +338,9 @@ def _numbered(folder: Folder, staged: Sequence[StagedSegment], first: int) -> li
         shift = start
         for segment in of_task:
             if segment.last + shift > LARGEST_OFFSET:
-                raise ValueError(
-                    printable(
-                        f"{folder.shown(f'{segment.topic}-{segment.partition}')}: offset {LARGEST_OFFSET} is the largest, "
-                        f"but the rows would end at {segment.last + shift}: pass a smaller startingOffset"
-                    )
+                raise value_error(
+                    f"{folder.shown(f'{segment.topic}-{segment.partition}')}: offset {LARGEST_OFFSET} is the largest, "
+                    f"but the rows would end at {segment.last + shift}: pass a smaller startingOffset"
                 )
             if shift:
                 _shift(folder, segment.files[".log"], shift)

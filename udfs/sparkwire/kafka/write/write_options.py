@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources import options
 from sparkwire.core.sources.job import JOB_ID
 from sparkwire.core.sources.options import Option
@@ -46,7 +46,7 @@ def _number(least: int, most: int) -> options.Parse:
     def parse(value: str) -> int:
         number = options.whole_number(value)
         if not least <= number <= most:
-            raise ValueError(printable(f"a whole number from {least} to {most}"))
+            raise value_error(f"a whole number from {least} to {most}")
         return number
 
     return parse
@@ -189,7 +189,7 @@ def write_of(texts: Mapping[str, str], schema: pa.Schema, overwrite: bool) -> Lo
         raise ValueError(f"{NAME} needs path: the directory to write partitions to")
     for name in ("topic", "partition"):
         if (name in names) == (o[name] is not None):
-            raise ValueError(printable(f"{NAME} takes {name} as a column or as an option: pass one of them"))
+            raise value_error(f"{NAME} takes {name} as a column or as an option: pass one of them")
     offsets = o["offsets"] or (KEEP if "offset" in names else None)
     if offsets is None or (offsets == KEEP and "offset" not in names):
         raise ValueError(f"{NAME} needs a column offset, or offsets => {ASSIGN}, which numbers the rows")
@@ -256,7 +256,7 @@ def column_names(schema: pa.Schema) -> list[str]:
     names = [_NAMES[name.lower()] for name in schema.names]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(printable(f"{NAME} takes the column {name} once: names are the same in any case"))
+            raise value_error(f"{NAME} takes the column {name} once: names are the same in any case")
     return names
 
 
@@ -266,5 +266,5 @@ def _checked(schema: pa.Schema) -> list[str]:
     for name, field in zip(names, schema, strict=True):
         fit, sql = _TAKEN.get(name, ((lambda _: True,), ""))
         if not any(one(field.type) for one in fit) and not pa.types.is_null(field.type):
-            raise ValueError(printable(f"{NAME} takes {field.name} {sql}, got {field.type}"))
+            raise value_error(f"{NAME} takes {field.name} {sql}, got {field.type}")
     return names

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.arguments import coerce
 from sparkwire.core.column import bools_of, primitive
 from sparkwire.kafka.files.kafka_log import NAME
@@ -163,7 +163,7 @@ def _reject_first(rows: pa.RecordBatch, wrong: pa.Array, what: str) -> None:
 
 def reject_row(rows: pa.RecordBatch, at: int, what: str) -> NoReturn:
     topic, partition, offset = (rows.column(name)[at].as_py() for name in ("topic", "partition", "offset"))
-    raise ValueError(printable(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}"))
+    raise value_error(f"{NAME} cannot write topic {topic}, partition {partition}, offset {offset}: {what}")
 
 
 def by_partition(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:

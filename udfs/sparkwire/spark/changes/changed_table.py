@@ -10,7 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StructType, TimestampType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.changes.columns import (
     BEFORE,
     COLUMN,
@@ -174,20 +174,18 @@ def keys_of(changes: DataFrame, function: str) -> list[str]:
     """
     give = f"pass keys=[…], the names of the primary key's columns, to {function}"
     if KEYS not in changes.columns:
-        raise ValueError(printable(f"the key of the table is not known: {give}"))
+        raise value_error(f"the key of the table is not known: {give}")
     noted = (changes.schema[KEYS].metadata or {}).get(KEYS_KNOWN)
     if noted:
         return list(noted)
     if changes.isStreaming:
-        raise ValueError(printable(f"the key of the table is not known before the stream is read: {give}"))
+        raise value_error(f"the key of the table is not known before the stream is read: {give}")
     right = changes.where(f"{ERROR} IS NULL") if ERROR in changes.columns else changes
     key_lists = [list(row[0]) for row in right.select(KEYS).where(F.size(KEYS) > 0).distinct().limit(2).collect()]
     if not key_lists:
-        raise ValueError(
-            printable(
-                f"no message names the primary key of the table: {give}. Of a table without a key, two equal rows count as one"
-            )
+        raise value_error(
+            f"no message names the primary key of the table: {give}. Of a table without a key, two equal rows count as one"
         )
     if len(key_lists) > 1:
-        raise ValueError(printable(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}"))
+        raise value_error(f"messages name different primary keys, {key_lists[0]} and {key_lists[1]}: {give}")
     return key_lists[0]

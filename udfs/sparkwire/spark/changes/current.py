@@ -19,7 +19,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import DataType, IntegralType, NumericType, StringType, StructType, TimestampType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import raised, sql_string
 from sparkwire.changes.columns import OP, ORDER, READ, TIME, TWO_TABLES, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.orders import SEPARATE, integer, named_parts
@@ -318,4 +318,4 @@ def _literal(value: Any, name: str, type: DataType) -> str:
         return sql_string(value)
     if isinstance(type, NumericType) and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return f"CAST({sql_string(str(value))} AS {type.simpleString()})"
-    raise ValueError(printable(f"current() expected {type.simpleString().upper()} for {name} in until, got {value!r}"))
+    raise value_error(f"current() expected {type.simpleString().upper()} for {name} in until, got {value!r}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.changes.columns import BEFORE, UNAVAILABLE, UNEXPECTED, ChangeBatch, check_keys
 from sparkwire.changes.databus import DatabusSource, databus_changes, databus_schema, keys_in_schema, lacks_columns
 from sparkwire.core.names import unknown_table
@@ -39,10 +39,8 @@ def reading(request: Request) -> Reading:
         check_keys(request.keys, [field.name for field in read.fields], "changes")
     absent = [key for key in keys or () if key not in {field.name for field in read.fields}]
     if absent:
-        raise ValueError(
-            printable(
-                f"the schema {name} has no column {absent[0]}, which its key names: pass keys=[…], the columns of the primary key"
-            )
+        raise value_error(
+            f"the schema {name} has no column {absent[0]}, which its key names: pass keys=[…], the columns of the primary key"
         )
     needs = {"event": request.column}
     for role, names in (("file", ("file", "stream")), ("position", ("position",))):

@@ -10,7 +10,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.changes.datahub_rows import declarations, latest_columns
 from sparkwire.changes.formats import decoder_of_datahub_rows
 from sparkwire.changes.records import MessageRecords
@@ -121,7 +121,7 @@ def columns(df: DataFrame, column: str = "value", *, table: str) -> dict[str, st
 def _check(columns: Mapping[str, str]) -> None:
     for name, type in columns.items():
         if type not in TYPES:
-            raise ValueError(printable(f"rows takes the types {', '.join(TYPES)}; column {name} has {type!r}"))
+            raise value_error(f"rows takes the types {', '.join(TYPES)}; column {name} has {type!r}")
 
 
 def _declared(df: DataFrame, column: str, table: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from sparkwire.avro.registry import Registry
 from sparkwire.avro.typed_rows import LiveSchemas
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.changes.columns import check_keys
 from sparkwire.changes.declarations import SYSTEMS
@@ -134,17 +134,13 @@ def _by_source(request: Request, roles: Mapping[str, str]) -> bool:
     if request.format == "datahub":
         return True
     if request.order == "source" and position_of(request.format) is None:
-        raise ValueError(
-            printable(
-                f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
-            )
+        raise value_error(
+            f'changes() expected order to be "offset" for {request.format}, which has no positions, got "source"'
         )
     if "offsets" not in roles and position_of(request.format) is None:
-        raise ValueError(
-            printable(
-                f"changes() expected a column of offsets for {request.format}, which has no positions, got none among "
-                f"{', '.join(request.df.columns)}: name the column of the records' offsets with offset="
-            )
+        raise value_error(
+            f"changes() expected a column of offsets for {request.format}, which has no positions, got none among "
+            f"{', '.join(request.df.columns)}: name the column of the records' offsets with offset="
         )
     return request.order == "source" or "offsets" not in roles
 
@@ -165,8 +161,8 @@ def _columns(request: Request, sides: _Sides, survey: Survey | None) -> Mapping[
     if sides.registry is not None:
         return sides.registry.columns(request.table, () if survey is None else survey.tables)
     if survey is None:
-        raise ValueError(
-            printable(f"{request.function}() expected columns= for a stream, whose schema cannot be inferred; got none")
+        raise value_error(
+            f"{request.function}() expected columns= for a stream, whose schema cannot be inferred; got none"
         )
     if survey.columns:
         return survey.columns
@@ -179,10 +175,8 @@ def _check_spelling(request: Request, declared: Mapping[str, str]) -> None:
     for name in request.columns:
         other = others.get(name.lower())
         if name not in declared and other is not None:
-            raise ValueError(
-                printable(
-                    f"{request.function}() expected columns to name {other} as the messages do, got {name}: write {other}"
-                )
+            raise value_error(
+                f"{request.function}() expected columns to name {other} as the messages do, got {name}: write {other}"
             )
 
 
@@ -195,9 +189,7 @@ def _no_columns(request: Request, survey: Survey) -> ValueError:
     """The error for a table without known columns: other tables, other systems, or messages that do not declare columns."""
     names = {name for name in survey.tables if _matches(name, request.source)}
     if survey.advice and not names:
-        return ValueError(
-            printable(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
-        )
+        return value_error(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
     if survey.tables and not names:
         return unknown_table(request.table, survey.tables, "the messages")
     return ValueError(f"no message declares the columns of the table {printable(request.table)}: pass columns")

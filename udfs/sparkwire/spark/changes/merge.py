@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import DataType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER
 from sparkwire.changes.fold import DEPARTURE, MEMORY, TOPIC, TRUNCATE
@@ -97,7 +97,7 @@ class Merge(NamedTuple):
                         f"another job writes to {self.shown}: only one merge at a time may write to a table. Run this merge again"
                     ) from error
                 if raised := _RAISED.search(text):
-                    raise ValueError(printable(raised[1])) from error
+                    raise value_error(raised[1]) from error
                 if attempt == _ATTEMPTS or not _LOST.search(text):
                     raise
         raise AssertionError
@@ -126,11 +126,9 @@ class Merge(NamedTuple):
         check_names(table, case_sensitive)
         with self._opened(spark) as target:
             if number and not target.exists:
-                raise ValueError(
-                    printable(
-                        f"{self.shown} does not exist, and the stream has merged batches into it: restore it, or start again "
-                        "with another checkpoint"
-                    )
+                raise value_error(
+                    f"{self.shown} does not exist, and the stream has merged batches into it: restore it, or start again "
+                    "with another checkpoint"
                 )
             schema = target.agree(table, case_sensitive)
             changes, table = aligned(changes, table, schema, target.traits.columns)
@@ -199,7 +197,7 @@ class Merge(NamedTuple):
                     F.max("split"),
                 ).collect()[0]
                 if split is not None:
-                    raise ValueError(printable(split))
+                    raise value_error(split)
                 more = traits._replace(
                     partial=traits.partial or has_partial, departures=traits.departures or has_departures
                 )
@@ -242,7 +240,7 @@ class Merge(NamedTuple):
             except Exception as error:  # PySpark has no class for the exceptions of tasks
                 if UNCLEAR not in str(error):
                     raise
-                raise ValueError(printable(clauses.explained(str(error)))) from error
+                raise value_error(clauses.explained(str(error))) from error
             if changed and not is_plain and target.counts_entries:
                 changed = max(0, changed - source.where("memory.entry IS NOT NULL").count())
             if lateness is None and changed == 0:

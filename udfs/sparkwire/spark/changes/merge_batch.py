@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import ORDER, TWO_TABLES
 from sparkwire.changes.fold import OLD_KEY_RANK
@@ -211,7 +211,7 @@ def _table_name(rows: DataFrame, hashes: Set[int], noted: str | None) -> str | N
     of_batch = {str(row["name"]) for row in found.distinct().limit(2).collect()}
     names = sorted(of_batch | (set() if noted is None else {noted}))
     if len(names) > 1:
-        raise ValueError(printable(TWO_TABLES % tuple(names[:2])))
+        raise value_error(TWO_TABLES % tuple(names[:2]))
     return names[0]
 
 
@@ -225,9 +225,9 @@ def _truncated(rows: DataFrame, table: ChangedTable) -> Any:
     splits = rows.where("split IS NOT NULL").agg(F.expr(f"max(struct({epoch} AS epoch, split)) AS last"))
     [(epoch_of_split, split)] = splits.select("last.*").collect()
     if split and not _is_superseded(epoch_of_split, truncate["place"]):
-        raise ValueError(printable(split))
+        raise value_error(split)
     if truncate["split"]:
-        raise ValueError(printable(truncate["split"]))
+        raise value_error(truncate["split"])
     return truncate["place"]
 
 

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.sources.storage import place_of
 from sparkwire.spark.frames import quoted
 
@@ -33,11 +33,9 @@ class TableName(NamedTuple):
     def of(cls, text: str) -> TableName:
         """Raises ValueError if the text is not a name."""
         if not _NAME.fullmatch(text):
-            raise ValueError(
-                printable(
-                    f"merge() expected a path, or the name of a table such as catalog.schema.`table 1`, got {text}: put "
-                    "parts of a name with other characters in back quotes"
-                )
+            raise value_error(
+                f"merge() expected a path, or the name of a table such as catalog.schema.`table 1`, got {text}: put "
+                "parts of a name with other characters in back quotes"
             )
         return cls(tuple(match[1].replace("``", "`") if match[1] else match[2] for match in _PART.finditer(text)))
 

@@ -39,7 +39,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.changes.delta_log import DeltaLog, delete_folder, new_folder, rows_in
 from sparkwire.changes.fold import MEMORY
 from sparkwire.spark.changes.changed_table import ChangedTable
@@ -101,7 +101,7 @@ class PathTarget:
                 self.noted = noted
                 check_made(self.path, noted, table.keys, self.keep)
             elif not _is_begun(self.log):
-                raise ValueError(printable(f"merge did not create the table {self.path}: name another target"))
+                raise value_error(f"merge did not create the table {self.path}: name another target")
             self.schema = agreed(stored, self.schema, self.path, is_case_sensitive)
         self.traits = Traits.of(self.noted).with_columns(table, None if self.log is None else stored)
         check_storable(self.schema)
@@ -199,29 +199,23 @@ def check_storable(schema: StructType) -> None:
     for column in schema:
         for type in types_in(column.dataType):
             if not isinstance(type, _STORABLE) or (isinstance(type, StringType) and type != StringType()):
-                raise ValueError(
-                    printable(
-                        f"column {column.name} has the type {type.simpleString().upper()}, which a path cannot have: cast it "
-                        "in the changes before merge"
-                    )
+                raise value_error(
+                    f"column {column.name} has the type {type.simpleString().upper()}, which a path cannot have: cast it "
+                    "in the changes before merge"
                 )
             if isinstance(type, StructType) and not type.fields:
-                raise ValueError(printable(f"column {column.name} has a STRUCT without fields: drop it before merge"))
+                raise value_error(f"column {column.name} has a STRUCT without fields: drop it before merge")
     for type in types_in(schema):
         seen: dict[str, str] = {}
         for name in type.names if isinstance(type, StructType) else ():
             if NEEDS_MAPPING.search(name) or not name:
-                raise ValueError(
-                    printable(
-                        f"the name {name!r} of a column has characters that a path cannot have: rename it in the changes "
-                        f"(withColumnRenamed), {_WITH_DELTA}"
-                    )
+                raise value_error(
+                    f"the name {name!r} of a column has characters that a path cannot have: rename it in the changes "
+                    f"(withColumnRenamed), {_WITH_DELTA}"
                 )
             other = seen.setdefault(name.lower(), name)
             if other != name:
-                raise ValueError(
-                    printable(f"Delta takes the columns {other} and {name} for one: rename one in the changes")
-                )
+                raise value_error(f"Delta takes the columns {other} and {name} for one: rename one in the changes")
 
 
 def _has_local_times(schema: StructType) -> bool:
@@ -264,11 +258,11 @@ def merged_path(spark: SparkSession, path: str) -> DataFrame:
     """The rows that exist, and with ``deletes="keep"`` the deleted ones. Raises ValueError if there is no table of merge."""
     log = DeltaLog.of(path)
     if log is None:
-        raise ValueError(printable(f"{path} has no table of merge yet"))
+        raise value_error(f"{path} has no table of merge yet")
     noted: Mapping[str, Any] | None = log.noted
     if noted is None:
         text = "has no table of merge yet" if _is_begun(log) else "has a Delta table that merge did not create"
-        raise ValueError(printable(f"{path} {text}"))
+        raise value_error(f"{path} {text}")
     return seen_rows(_stored_rows(spark, log), keep=noted["deletes"] == "keep")
 
 

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StructType, TimestampNTZType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import sql_string
 from sparkwire.changes.columns import DELETED
 from sparkwire.changes.delta_log import NOTED, noted_in, noted_text
@@ -103,9 +103,7 @@ class TableTarget:
         self.table, self.schema = table, stored_schema(table)
         for field in self.schema:
             if isinstance(field.dataType, DayTimeIntervalType):
-                raise ValueError(
-                    printable(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
-                )
+                raise value_error(f"Delta and Iceberg have no type INTERVAL: cast the column {field.name} before merge")
         if self.stored is None:
             self._check_free()
             self.provider = self._provider()
@@ -120,7 +118,7 @@ class TableTarget:
             self.noted = _noted_in(properties)
             check_made(self.name, self.noted, table.keys, self.keep)
         elif not self._is_begun(self.stored):
-            raise ValueError(printable(f"merge did not create {self.rows.shown}: name another target"))
+            raise value_error(f"merge did not create {self.rows.shown}: name another target")
         self.traits = Traits.of(self.noted).with_columns(table, self.stored)
         self.schema = agreed(self.stored, self.schema, self.rows.shown, is_case_sensitive)
         return self.schema
@@ -135,22 +133,18 @@ class TableTarget:
             if NOTED in properties:
                 raise self._made_otherwise()
         elif _VIEW in properties:
-            raise ValueError(
-                printable(
-                    f"the table {self.rows.shown} does not exist, and its view {self.name} does: restore the table, "
-                    "or drop the view and read the changes from their beginning"
-                )
+            raise value_error(
+                f"the table {self.rows.shown} does not exist, and its view {self.name} does: restore the table, "
+                "or drop the view and read the changes from their beginning"
             )
         elif NOTED in properties:
             raise self._made_otherwise()
         else:
-            raise ValueError(printable(f"{self.name} exists, and merge did not create it: name another target"))
+            raise value_error(f"{self.name} exists, and merge did not create it: name another target")
 
     def _made_otherwise(self) -> ValueError:
         made = "remove" if self.keep else "keep"
-        return ValueError(
-            printable(f'{self.name} was made with deletes="{made}": continue with it, or name another target')
-        )
+        return value_error(f'{self.name} was made with deletes="{made}": continue with it, or name another target')
 
     def _provider(self) -> str:
         """The provider of a new table, from its catalog. Raises ValueError if the catalog has no tables with MERGE."""
@@ -162,11 +156,9 @@ class TableTarget:
             for provider in ("iceberg", "delta"):
                 if provider in implementation:
                     return provider
-        raise ValueError(
-            printable(
-                f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
-                f"{connector_advice(self.spark.version)} (docs/changes.md), or name a path, which has a / in its name"
-            )
+        raise value_error(
+            f"the table {self.name} does not exist, and its catalog has neither Delta nor Iceberg: "
+            f"{connector_advice(self.spark.version)} (docs/changes.md), or name a path, which has a / in its name"
         )
 
     @contextmanager
@@ -196,11 +188,9 @@ class TableTarget:
             if _EXISTS.search(str(error)) and self.target.is_path and not self._has_files():
                 self._create_again(noted)
             elif _EXISTS.search(str(error)) or _IS_NOT_EMPTY in str(error):
-                raise ValueError(
-                    printable(
-                        f"the directory of {self.rows.shown} is not empty, and has no table: a job that began to create it may "
-                        "have been killed. Delete the directory, or name another target"
-                    )
+                raise value_error(
+                    f"the directory of {self.rows.shown} is not empty, and has no table: a job that began to create it may "
+                    "have been killed. Delete the directory, or name another target"
                 ) from error
             else:
                 raise
@@ -248,11 +238,9 @@ class TableTarget:
                 self.spark.sql(f"ALTER TABLE {self.rows} SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
             self.spark.sql(f"ALTER TABLE {self.rows} ALTER COLUMN {quoted(column)} TYPE {new.simpleString()}")
         except Exception as error:  # PySpark has no class for the exceptions of catalogs
-            raise ValueError(
-                printable(
-                    f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
-                    f"{new.simpleString().upper()} there: cast it, or name another target"
-                )
+            raise value_error(
+                f"column {column} of {self.name} is {old.simpleString().upper()}, and cannot become "
+                f"{new.simpleString().upper()} there: cast it, or name another target"
             ) from error
 
     def _make_view(self, is_new: bool) -> None:
@@ -273,11 +261,9 @@ class TableTarget:
             if is_new:
                 with suppress(Exception):
                     self.spark.sql(f"DROP TABLE {self.rows}")
-            raise ValueError(
-                printable(
-                    f'deletes="remove" needs a catalog with views, and the view {self.name} cannot be created: pass '
-                    f'deletes="keep", or name a target in another catalog ({str(error).strip().partition(chr(10))[0]})'
-                )
+            raise value_error(
+                f'deletes="remove" needs a catalog with views, and the view {self.name} cannot be created: pass '
+                f'deletes="keep", or name a target in another catalog ({str(error).strip().partition(chr(10))[0]})'
             ) from error
 
     def _shown(self) -> StructType | None:

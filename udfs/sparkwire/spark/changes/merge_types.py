@@ -33,7 +33,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.changes.columns import DELETED, ORDER, TIME, UNAVAILABLE, UNEXPECTED
 from sparkwire.changes.fold import MEMORY, TOPIC
 from sparkwire.json import types
@@ -63,15 +63,13 @@ def stored_schema(table: ChangedTable) -> StructType:
 def check_made(target: str, noted: Mapping[str, Any], keys: Sequence[str], keep: bool) -> None:
     """Raise ValueError if the target was made with another key, or another way to delete."""
     if noted["keys"] != list(keys):
-        raise ValueError(
-            printable(
-                f"{target} has the key {', '.join(noted['keys'])}, and the changes have {', '.join(keys)}: pass its keys, "
-                "or name another target"
-            )
+        raise value_error(
+            f"{target} has the key {', '.join(noted['keys'])}, and the changes have {', '.join(keys)}: pass its keys, "
+            "or name another target"
         )
     if noted["deletes"] != ("keep" if keep else "remove"):
-        raise ValueError(
-            printable(f'{target} was made with deletes="{noted["deletes"]}": continue with it, or name another target')
+        raise value_error(
+            f'{target} was made with deletes="{noted["deletes"]}": continue with it, or name another target'
         )
 
 
@@ -85,21 +83,17 @@ def check_names(table: ChangedTable, is_case_sensitive: bool) -> None:
     """Raise ValueError if a column has a name for sparkwire's own columns, or differs from another only in case."""
     for name in table.columns:
         if len(name) > 2 and name.startswith("_") and name.endswith("_"):
-            raise ValueError(
-                printable(
-                    f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's columns: "
-                    "rename it in the changes (withColumnRenamed), or read the table through a view with another name"
-                )
+            raise value_error(
+                f"the table has a column {name}, and names that begin and end with _ are those of sparkwire's columns: "
+                "rename it in the changes (withColumnRenamed), or read the table through a view with another name"
             )
     seen: dict[str, str] = {}
     for name in table.columns if not is_case_sensitive else ():
         other = seen.setdefault(name.lower(), name)
         if other != name:
-            raise ValueError(
-                printable(
-                    f"Spark takes the columns {other} and {name} for one: set spark.sql.caseSensitive, or "
-                    "rename one in the changes"
-                )
+            raise value_error(
+                f"Spark takes the columns {other} and {name} for one: set spark.sql.caseSensitive, or "
+                "rename one in the changes"
             )
 
 
@@ -107,16 +101,12 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
     """The combined columns. Raises ValueError if they cannot be combined."""
     for name in (ORDER, TIME, DELETED, MEMORY):
         if name not in stored.names:
-            raise ValueError(
-                printable(f"{target} has no column {name}, so merge did not create it: name another target")
-            )
+            raise value_error(f"{target} has no column {name}, so merge did not create it: name another target")
     stored_names = {name.lower(): name for name in stored.names}
     for name in new.names if not is_case_sensitive else ():
         if stored_names.get(name.lower(), name) != name:
-            raise ValueError(
-                printable(
-                    f"{target} has the column {stored_names[name.lower()]}, and the changes have {name}: rename it in the changes"
-                )
+            raise value_error(
+                f"{target} has the column {stored_names[name.lower()]}, and the changes have {name}: rename it in the changes"
             )
     fields = []
     for field in stored:
@@ -124,18 +114,14 @@ def agreed(stored: StructType, new: StructType, target: str, is_case_sensitive: 
         if field.name in new.names:
             wide = wider(type, new[field.name].dataType)
             if wide is None and field.name == ORDER:
-                raise ValueError(
-                    printable(
-                        f"{target} has the order {_parts(type)}, and the changes have {_parts(new[ORDER].dataType)}: pass "
-                        "the order to sparkwire.changes that made the target, or name another target"
-                    )
+                raise value_error(
+                    f"{target} has the order {_parts(type)}, and the changes have {_parts(new[ORDER].dataType)}: pass "
+                    "the order to sparkwire.changes that made the target, or name another target"
                 )
             if wide is None:
-                raise ValueError(
-                    printable(
-                        f"column {field.name} of {target} is {type.simpleString().upper()}, and the changes have "
-                        f"{new[field.name].dataType.simpleString().upper()}: cast it, or name another target"
-                    )
+                raise value_error(
+                    f"column {field.name} of {target} is {type.simpleString().upper()}, and the changes have "
+                    f"{new[field.name].dataType.simpleString().upper()}: cast it, or name another target"
                 )
             type = wide
         fields.append(StructField(field.name, type))

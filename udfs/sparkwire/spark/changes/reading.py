@@ -11,7 +11,7 @@ import pyspark.sql.functions as F
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.changes.columns import (
     BEFORE,
     COLUMN,
@@ -101,12 +101,10 @@ def _check_names(others: StructType, new: StructType, case_sensitive: bool) -> N
     for name in new.names:
         if by_rule(name) in of_input:
             shown = printable(name)
-            raise ValueError(
-                printable(
-                    f"the table's column {shown} has the name of a column of the input: rename that column, "
-                    f"and pass its new name if it is the record's topic, partition, offset, key or headers, such as "
-                    f'df.withColumnRenamed("{shown}", "record_{shown}")'
-                )
+            raise value_error(
+                f"the table's column {shown} has the name of a column of the input: rename that column, "
+                f"and pass its new name if it is the record's topic, partition, offset, key or headers, such as "
+                f'df.withColumnRenamed("{shown}", "record_{shown}")'
             )
     counts = Counter(map(by_rule, new.names))
     same = [name for name in new.names if counts[by_rule(name)] > 1]

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType, BinaryType, DataType, IntegralType, StringType, StructType
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import type_error, value_error
 from sparkwire.changes.declarations import FORMATS, SYSTEMS
 from sparkwire.core.names import Table, table_of
 from sparkwire.debezium.layout import UNAVAILABLE
@@ -57,17 +57,13 @@ class Request(NamedTuple):
     def checked(self) -> Request:
         """The request with lists of keys and columns. Raises ValueError or TypeError if an argument is invalid."""
         if not isinstance(self.table, str):
-            raise TypeError(
-                printable(f"{self.function}() expected table to be the name of a table, got {self.table!r}")
-            )
+            raise type_error(f"{self.function}() expected table to be the name of a table, got {self.table!r}")
         if self.format not in FORMATS:
             raise ValueError(f"changes() expected format to be one of {', '.join(FORMATS)}, got {self.format!r}")
         for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
-                raise ValueError(
-                    printable(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {value!r}')
-                )
+                raise value_error(f'changes() expected {name} to be "{choices[0]}" or "{choices[1]}", got {value!r}')
         _check_renamed(self.renamed or {}, self.format)
         for name in ("topic", "partition", "offset"):
             value = getattr(self, name)
@@ -111,7 +107,7 @@ class Request(NamedTuple):
             )
         if isinstance(self.epoch, int):
             if not -(2**31) <= self.epoch < 2**31:
-                raise ValueError(printable(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}"))
+                raise value_error(f"changes() expected epoch to be a number of 32 bits, got {self.epoch}")
             return None
         epoch = self.epoch
         column = F.col(quoted(self.named("epoch", epoch))) if isinstance(epoch, str) else epoch
@@ -122,11 +118,9 @@ class Request(NamedTuple):
         """The column of the DataFrame with this name. Raises ValueError if there is none."""
         found = self.find(name)
         if found is None:
-            raise ValueError(
-                printable(
-                    f"{self.function}() expected {argument} to name a column of the DataFrame, got {name!r}. "
-                    f"It has {', '.join(self.df.columns)}"
-                )
+            raise value_error(
+                f"{self.function}() expected {argument} to name a column of the DataFrame, got {name!r}. "
+                f"It has {', '.join(self.df.columns)}"
             )
         return found
 
@@ -135,21 +129,17 @@ class Request(NamedTuple):
         try:
             return self.df.select(F.col(column)).schema[0].dataType
         except PySparkException:
-            raise ValueError(
-                printable(
-                    f"{self.function}() expected {argument} to name a column of the DataFrame, got {column!r}. "
-                    f"It has {', '.join(self.df.columns)}"
-                )
+            raise value_error(
+                f"{self.function}() expected {argument} to name a column of the DataFrame, got {column!r}. "
+                f"It has {', '.join(self.df.columns)}"
             ) from None
 
     def check_messages(self, argument: str, column: str) -> None:
         """Raise TypeError if a column is neither BINARY nor STRING, and ValueError if it does not exist."""
         type = self.type_of(argument, column)
         if not isinstance(type, BinaryType | StringType):
-            raise TypeError(
-                printable(
-                    f"{self.function}() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}"
-                )
+            raise type_error(
+                f"{self.function}() expected {column} to be BINARY or STRING, got {type.simpleString().upper()}"
             )
 
     def _types_of_columns(self) -> dict[str, str] | None:
@@ -161,20 +151,14 @@ class Request(NamedTuple):
             names = [field.name for field in columns]
             twice = [name for name in names if names.count(name) > 1]
             if twice:
-                raise ValueError(
-                    printable(f"{self.function}() expected columns to name each column once, got {twice[0]} twice")
-                )
+                raise value_error(f"{self.function}() expected columns to name each column once, got {twice[0]} twice")
             columns = {field.name: field.dataType.simpleString() for field in columns}
         if not isinstance(columns, Mapping):
-            raise TypeError(
-                printable(
-                    f"{self.function}() expected columns to be a mapping, DDL text or a StructType, got {columns!r}"
-                )
+            raise type_error(
+                f"{self.function}() expected columns to be a mapping, DDL text or a StructType, got {columns!r}"
             )
         if not columns:
-            raise ValueError(
-                printable(f"{self.function}() expected columns to name the columns of the table, got none")
-            )
+            raise value_error(f"{self.function}() expected columns to name the columns of the table, got none")
         return {str(name): _TEXT_TYPE.sub(_as_string, str(type)) for name, type in columns.items()}
 
     def _of_ddl(self, text: str) -> StructType:
@@ -183,11 +167,9 @@ class Request(NamedTuple):
             return self.df.sparkSession.createDataFrame([], _TEXT_TYPE.sub(_as_string, text)).schema
         except PySparkException as error:
             reason = str(error).strip().partition("\n")[0]
-            raise ValueError(
-                printable(
-                    f'{self.function}() expected columns to be DDL text such as "id INT, name STRING", got {text!r}: {reason} '
-                    "Types of Debezium, such as MicroTimestamp, need a mapping"
-                )
+            raise value_error(
+                f'{self.function}() expected columns to be DDL text such as "id INT, name STRING", got {text!r}: {reason} '
+                "Types of Debezium, such as MicroTimestamp, need a mapping"
             ) from None
 
 
@@ -198,10 +180,10 @@ def _check_renamed(renamed: Mapping[str, str], format: str) -> None:
     unknown = [name for name in renamed if name not in names]
     if unknown:
         renamable = ", ".join(names) or f"nothing, because {format} has no members with other names"
-        raise ValueError(printable(f"changes() expected renamed to name {renamable}, got {unknown[0]!r}"))
+        raise value_error(f"changes() expected renamed to name {renamable}, got {unknown[0]!r}")
     odd = [name for name in renamed.values() if not isinstance(name, str) or not name or "." in name]
     if odd:
-        raise ValueError(printable(f"changes() expected renamed to have names of members, got {odd[0]!r}"))
+        raise value_error(f"changes() expected renamed to have names of members, got {odd[0]!r}")
 
 
 def _check_integers(name: str, column: DataFrame) -> None:
@@ -209,9 +191,7 @@ def _check_integers(name: str, column: DataFrame) -> None:
     type = column.schema[0].dataType
     if not isinstance(type, IntegralType):
         shown = type.simpleString().upper()
-        raise TypeError(
-            printable(f"changes() expected a column of integers for {name}, got {shown}: cast it to BIGINT")
-        )
+        raise type_error(f"changes() expected a column of integers for {name}, got {shown}: cast it to BIGINT")
 
 
 def check_place(role: str, df: DataFrame, column: str) -> None:
@@ -219,10 +199,8 @@ def check_place(role: str, df: DataFrame, column: str) -> None:
     if role == "position":
         _check_integers(role, df.select(F.col(quoted(column))))
     elif not isinstance(type := df.schema[column].dataType, StringType | IntegralType):
-        raise TypeError(
-            printable(
-                f"changes() expected a column of texts for {column}, got {type.simpleString().upper()}: rename it"
-            )
+        raise type_error(
+            f"changes() expected a column of texts for {column}, got {type.simpleString().upper()}: rename it"
         )
 
 
@@ -241,9 +219,7 @@ def _check_headers(request: Request, column: str) -> None:
     item = type.elementType if isinstance(type, ArrayType) else None
     kinds = [field.dataType for field in item] if isinstance(item, StructType) else []
     if len(kinds) != 2 or not all(isinstance(kind, StringType | BinaryType) for kind in kinds):
-        raise TypeError(
-            printable(
-                "changes() expected headers to name a column of ARRAY<STRUCT<key STRING, value BINARY>>, "
-                f"got {type.simpleString().upper()}"
-            )
+        raise type_error(
+            "changes() expected headers to name a column of ARRAY<STRUCT<key STRING, value BINARY>>, "
+            f"got {type.simpleString().upper()}"
         )

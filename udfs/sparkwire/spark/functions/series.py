@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.core.column import bools_of, lists, maps
 from sparkwire.core.function import Function
 
@@ -204,11 +204,9 @@ def _integers(floats: pa.Array, declared: pa.DataType, place: ArgumentPlace) -> 
         return floats
     if (np.abs(values) >= _EXACT).any():
         [beyond, *_] = values[np.abs(values) >= _EXACT]
-        raise ValueError(
-            printable(
-                f"{place.function}() expected {place.path} BIGINT, and the pandas interface passes integers and NULLs as DOUBLE, "
-                f"which cannot hold {beyond:.0f} exactly: coalesce() the NULLs"
-            )
+        raise value_error(
+            f"{place.function}() expected {place.path} BIGINT, and the pandas interface passes integers and NULLs as DOUBLE, "
+            f"which cannot hold {beyond:.0f} exactly: coalesce() the NULLs"
         )
     return floats.cast(pa.int64()).cast(declared)
 
@@ -219,21 +217,17 @@ def _instants(clock: pa.Array, place: ArgumentPlace) -> pa.Array:
     if clock.null_count == len(clock):
         return pa.nulls(len(clock), utc)
     if place.zone is None:
-        raise ValueError(
-            printable(
-                f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes a clock's reading without "
-                "its time zone: set spark.sql.session.timeZone, or pass the field in ms or ns instead"
-            )
+        raise value_error(
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes a clock's reading without "
+            "its time zone: set spark.sql.session.timeZone, or pass the field in ms or ns instead"
         )
     read = clock.cast(pa.timestamp("us"), safe=False).to_pandas()
     instants = pa.Array.from_pandas(read.dt.tz_localize(place.zone, ambiguous="NaT", nonexistent="NaT"))
     lost = pc.and_(clock.is_valid(), instants.is_null())
     if pc.any(lost).as_py():
-        raise ValueError(
-            printable(
-                f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes "
-                f"{clock.filter(lost)[0].as_py()}, which clocks in {place.zone} show twice or never: "
-                "set spark.sql.session.timeZone to UTC, or pass the field in ms or ns instead"
-            )
+        raise value_error(
+            f"{place.function}() expected {place.path} TIMESTAMP, and the pandas interface passes "
+            f"{clock.filter(lost)[0].as_py()}, which clocks in {place.zone} show twice or never: "
+            "set spark.sql.session.timeZone to UTC, or pass the field in ms or ns instead"
         )
     return instants.cast(utc)

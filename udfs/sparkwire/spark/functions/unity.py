@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import printable, value_error
 from sparkwire.base.sqltype import sql_string
 from sparkwire.catalogue import FUNCTIONS
 from sparkwire.core.arguments import Argument
@@ -63,7 +63,7 @@ def statements(schema: str, wheel: str, environment_version: str = ENVIRONMENT_V
     if not _SCHEMA.fullmatch(schema) or printable(schema) != schema:
         raise ValueError(f"publish takes schema as 'catalog.schema', got {schema!r}")
     if not (environment_version.isascii() and environment_version.isdigit()):
-        raise ValueError(printable(f"publish takes environment_version as a number, got {environment_version!r}"))
+        raise value_error(f"publish takes environment_version as a number, got {environment_version!r}")
     environment = {"dependencies": json.dumps([wheel]), "environment_version": environment_version}
     over = {name: struct for struct in FUNCTIONS.values() for name in _fields(struct)}
     for name, function in FUNCTIONS.items():

@@ -15,7 +15,7 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema import text_of
 from sparkwire.avro.schemas import Schemas
 from sparkwire.avro.typed_rows import MAX_IDS, LiveReader, RowsReader, as_id, check_number, reader
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS, check_fit
 from sparkwire.spark.frames import check_binary, others
 from sparkwire.spark.functions.worker import explain_oom
@@ -55,25 +55,21 @@ class PayloadColumn(NamedTuple):
             raise ValueError(f"wire_format is one of {', '.join(WIRE_FORMATS)}, got {wire!r}")
         if headers is not None and WIRE_FORMATS[wire].with_headers is None:
             by_headers = " or ".join(name for name, format in WIRE_FORMATS.items() if format.with_headers)
-            raise ValueError(printable(f"headers= works with wire_format {by_headers}, got {wire}"))
+            raise value_error(f"headers= works with wire_format {by_headers}, got {wire}")
         if wire == "confluent_header" and headers is None:
             raise ValueError("wire_format confluent_header takes headers: the column with the headers of the records")
         if WIRE_FORMATS[wire].named_by_text is not None and registry.ids() is None:
-            raise ValueError(
-                printable(
-                    f"in wire_format {wire} a fingerprint identifies the schema, but this registry finds schemas by id: "
-                    "pass subjects=[…] to it, so that it has their schemas"
-                )
+            raise value_error(
+                f"in wire_format {wire} a fingerprint identifies the schema, but this registry finds schemas by id: "
+                "pass subjects=[…] to it, so that it has their schemas"
             )
         ids = registry.ids()
         by_id = WIRE_FORMATS[wire].named_by_text is None and by is None
         if by_id and ids and all(isinstance(id, bytes) for id in ids):
-            raise ValueError(
-                printable(
-                    f"in wire_format {wire} an id identifies the schema, but these schemas have no ids: name the files of a "
-                    "folder <id>.avsc, such as 1.avsc, or pass a mapping from ids to schemas. For Databus events, pass "
-                    "wire_format='databus'"
-                )
+            raise value_error(
+                f"in wire_format {wire} an id identifies the schema, but these schemas have no ids: name the files of a "
+                "folder <id>.avsc, such as 1.avsc, or pass a mapping from ids to schemas. For Databus events, pass "
+                "wire_format='databus'"
             )
         if wire == "apicurio" and headers is None and by is None:
             registry = registry.of_doubtful_ids()

@@ -16,7 +16,7 @@ from sparkwire.avro.registry import Registry
 from sparkwire.avro.schema_source import Registered, schemas_of_registered
 from sparkwire.avro.typed_rows import RowsReader, reader
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.catalogue.wire_formats import WIRE_FORMATS
 from sparkwire.core.names import distinct_names
 from sparkwire.registry import protobuf
@@ -217,7 +217,7 @@ def _protobuf_reader(
     having = [file for file in files.values() if name in file.names.values()]
     if message is not None and not having:
         has = f"the last has {', '.join(last)}" if last else "none is Protobuf"
-        raise ValueError(printable(f"no schema of {messages.column} has a message {message}: {has}"))
+        raise value_error(f"no schema of {messages.column} has a message {message}: {has}")
     if not files:
         return
     from pyspark.sql.protobuf.functions import from_protobuf  # needs Google's library
