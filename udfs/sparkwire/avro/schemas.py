@@ -160,7 +160,7 @@ def java_texts(named: Iterable[tuple[str, Any]]) -> tuple[str, ...]:
 
 def with_digests(schemas: Schemas) -> Schemas:
     """Add the fingerprints of the texts as keys, which identify a schema in Databus events."""
-    texts = ((k, text) for k, own in enumerate(schemas.texts) for text in _as_java_writes(own))
+    texts = ((k, text) for k, schema in enumerate(schemas.texts) for text in _as_java_writes(schema))
     digests: dict[Hashable, int] = {key: k for k, text in texts for key in _digests(text)}
     return schemas._replace(keys={**digests, **schemas.keys})
 
@@ -222,19 +222,21 @@ def _as_in_avro_1_4(json_type: Any) -> Any:
         return [_as_in_avro_1_4(branch) for branch in json_type]
     if isinstance(json_type, str):
         return json_type
-    kept = {name: value for name, value in json_type.items() if _is_text_property(name, value)}
+    result = {name: value for name, value in json_type.items() if _is_text_property(name, value)}
     for name in _RESERVED.get(json_type["type"], ("type",)):
         if name in json_type and name not in ("doc", "default"):
-            kept[name] = _as_in_avro_1_4(json_type[name]) if name in ("items", "values") else json_type[name]
-    if "fields" in kept:
-        kept["fields"] = [_field_as_in_avro_1_4(item) for item in kept["fields"]]
-    return kept
+            result[name] = _as_in_avro_1_4(json_type[name]) if name in ("items", "values") else json_type[name]
+    if "fields" in result:
+        result["fields"] = [_field_as_in_avro_1_4(item) for item in result["fields"]]
+    return result
 
 
 def _field_as_in_avro_1_4(item: Mapping[str, Any]) -> dict[str, Any]:
-    own = {name: item[name] for name in ("name", "doc", "default", "order") if name in item}
-    properties = {name: value for name, value in item.items() if name not in own and _is_text_property(name, value)}
-    return own | {"type": _as_in_avro_1_4(item["type"])} | properties
+    standard = {name: item[name] for name in ("name", "doc", "default", "order") if name in item}
+    properties = {
+        name: value for name, value in item.items() if name not in standard and _is_text_property(name, value)
+    }
+    return standard | {"type": _as_in_avro_1_4(item["type"])} | properties
 
 
 def _is_text_property(name: str, value: Any) -> bool:

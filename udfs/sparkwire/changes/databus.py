@@ -30,7 +30,7 @@ class DatabusSource(NamedTuple):
     name: str
     read: RowsReader
     keys: tuple[str, ...] | None
-    known: Schemas
+    all_schemas: Schemas
     """the schemas of all sources"""
     epoch: int = 0
 
@@ -52,7 +52,7 @@ def databus_changes(
     """
     ids = of_events(events).ids
     is_data = _may_be_data(events)
-    is_unknown = (source.known.chosen(ids) < 0) & is_data
+    is_unknown = (source.all_schemas.chosen(ids) < 0) & is_data
     rows = np.flatnonzero((source.read.schemas.chosen(ids) >= 0) & is_data | is_unknown)
     chosen, count = events.take(pa.array(rows)), len(rows)
     payloads = of_events(chosen)

@@ -232,7 +232,7 @@ class _Fold:
     def moved_orders(self, name: str, steps: Ints) -> pa.Array:
         """The orders of stored values that came through a ``ref``."""
         lists = self.steps["moved"].take(pa.array(self.rows - 1 - steps)).to_pylist()
-        orders = [next(one["at"] for one in items if one["name"] == name) for items in lists]
+        orders = [next(item["at"] for item in items if item["name"] == name) for items in lists]
         return pa.array(orders, self.steps.schema.field("at").type)
 
     def epochs_without_split(self) -> Bools:
@@ -265,24 +265,24 @@ class _Fold:
         texts = {self.rows - 1 - at: dict(maps[int(at)].as_py()) for at in np.flatnonzero(has[::-1])}
         results: list[dict[str, str]] = [{} for _ in out]
         names = list(self.places)
-        for own, at in zip(results, out, strict=True):
-            own |= {name: text for name, text in texts.get(int(at), {}).items() if name not in names}
+        for result, at in zip(results, out, strict=True):
+            result |= {name: text for name, text in texts.get(int(at), {}).items() if name not in names}
         for name, source in sources.items():
             for k in np.flatnonzero((source >= 0) & has[np.maximum(source, 0)]):
                 if name in (found := texts[int(source[k])]):
                     results[k][name] = found[name]
-        return pa.array([list(one.items()) or None for one in results], type)
+        return pa.array([list(result.items()) or None for result in results], type)
 
 
 def _lists(rows: int, entries: Sequence[tuple[str, Ints, pa.Array | None]], at: pa.DataType | None = None) -> pa.Array:
     """An array of lists from the names in each row, with their orders if ``at`` is the type of an order."""
-    of_rows = np.concatenate([own for _, own, _ in entries]) if entries else np.zeros(0, np.int64)
-    codes = np.repeat(np.arange(len(entries)), [len(own) for _, own, _ in entries])
+    of_rows = np.concatenate([found for _, found, _ in entries]) if entries else np.zeros(0, np.int64)
+    codes = np.repeat(np.arange(len(entries)), [len(found) for _, found, _ in entries])
     sequence = np.argsort(of_rows, kind="stable")
     names = pa.array([name for name, *_ in entries], pa.string()).take(pa.array(codes[sequence], pa.int64()))
     items = names
     if at is not None:
-        orders = pa.concat_arrays([own for *_, own in entries]) if entries else pa.nulls(0, at)
+        orders = pa.concat_arrays([ats for *_, ats in entries]) if entries else pa.nulls(0, at)
         fields = [pa.field("name", pa.string()), pa.field("at", at)]
         items = pa.StructArray.from_arrays([names, orders.take(pa.array(sequence))], fields=fields)
     counts = np.bincount(of_rows, minlength=rows) if len(of_rows) else np.zeros(rows, np.int64)
@@ -307,35 +307,35 @@ def unfolded(rows: pa.Table, places: Mapping[str, str]) -> pa.Table:
     lists = [rows[name].to_pylist() for name in ("unavailable", "older", "moved")]
     steps = []
     for row, (at, event) in enumerate(zip(ats, events, strict=True)):
-        unavailable, older, moved = (own[row] or [] for own in lists)
-        later = list(dict.fromkeys([*unavailable, *(one["name"] for one in (*older, *moved))]))
+        unavailable, older, moved = (column[row] or [] for column in lists)
+        later = list(dict.fromkeys([*unavailable, *(item["name"] for item in (*older, *moved))]))
         is_entry = event is not None
         rank = _STORED_RANK if live[row] else -1 if is_entry else 0
-        own = _Step(row, at, rank, live[row], has_values[row] and not is_entry, not live[row], later)
+        last = _Step(row, at, rank, live[row], has_values[row] and not is_entry, not live[row], later)
         if is_entry:
-            steps.append(own._replace(event=event))
+            steps.append(last._replace(event=event))
         elif live[row] and borns[row] == at:
-            steps.append(own._replace(bounds=True, ref=refs[row], moved=moved))
+            steps.append(last._replace(bounds=True, ref=refs[row], moved=moved))
         elif has_values[row] and not live[row]:  # the last values, before the row ended
-            steps += [own._replace(rank=-1, live=True, bounds=False), own._replace(has_values=False)]
+            steps += [last._replace(rank=-1, live=True, bounds=False), last._replace(has_values=False)]
         else:
-            steps.append(own)
+            steps.append(last)
         if not live[row] and not is_entry:
             continue
         names_at = dict[Any, set[str]]()
-        for one in older:
-            names_at.setdefault(_text(one["at"]), set()).add(one["name"])
-        orders = {_text(one["at"]): one["at"] for one in older}
+        for item in older:
+            names_at.setdefault(_text(item["at"]), set()).add(item["name"])
+        orders = {_text(item["at"]): item["at"] for item in older}
         born = borns[row]
         if born is not None and (is_entry or born != at):
             orders.setdefault(_text(born), born)
         for text, order in orders.items():
             lacking = [name for name in places if name not in names_at.get(text, ())]
-            rank = _STORED_RANK if order != at else own.rank - 1
-            step = _Step(row, order, rank, True, True, False, lacking)
+            rank = _STORED_RANK if order != at else last.rank - 1
+            earlier = _Step(row, order, rank, True, True, False, lacking)
             if born is not None and text == _text(born):
-                step = step._replace(bounds=True, ref=refs[row], moved=moved)
-            steps.append(step)
+                earlier = earlier._replace(bounds=True, ref=refs[row], moved=moved)
+            steps.append(earlier)
     return _steps_table(rows, steps, places)
 
 
@@ -403,7 +403,7 @@ class _Chain:
         self.table, self.places = states, places
         self.refs: list[str | None] = states["ref"].to_pylist()
         self.lacking = [set(names) for names in states["unavailable"].to_pylist()]
-        self.stored = [{one["name"]: one["at"] for one in items} for items in states["moved"].to_pylist()]
+        self.stored = [{item["name"]: item["at"] for item in items} for items in states["moved"].to_pylist()]
         self.older: dict[int, dict[str, Any]] = {}
         self.events: list[str | None] = states["event"].to_pylist()
         ages = [
@@ -441,8 +441,8 @@ class _Chain:
         for name in (name for name in result.column_names if name.startswith("read_")):
             result = result.set_column(result.schema.get_field_index(name), name, result[name].take(replaced))
         at = result.schema.field("at").type
-        lists = [[{"name": name, "at": order} for name, order in one.items()] for one in moved]
-        unknown = [[name for name in self.places if name in one] for one in unavailable]
+        lists = [[{"name": name, "at": order} for name, order in orders.items()] for orders in moved]
+        unknown = [[name for name in self.places if name in names] for names in unavailable]
         for column, values in (
             ("unavailable", pa.array(unknown, pa.list_(pa.string()))),
             ("moved", pa.array(lists, pa.list_(pa.struct([("name", pa.string()), ("at", at)])))),
@@ -465,7 +465,7 @@ class _Chain:
 
     def order(self, name: str, row: int) -> Any:
         if row not in self.older:
-            self.older[row] = {one["name"]: one["at"] for one in self.table["older"][row].as_py()}
+            self.older[row] = {item["name"]: item["at"] for item in self.table["older"][row].as_py()}
         return self.older[row].get(name)
 
     def needed(self) -> list[bool]:

@@ -80,9 +80,9 @@ def _names_in_key(keys: pa.Array) -> pa.Array:
     begins, ends = values.bounds(source)
     intact = values.documents(source.data, begins, ends, _ANY).intact
     images = Images(values.roots(source.data, begins, ends, intact))
-    kept = np.flatnonzero(bools_of(pc.starts_with(images.names, _PREFIX).fill_null(False)))
-    firsts = np.searchsorted(kept, images.listed.firsts).astype(np.int32)
-    names = pc.utf8_slice_codeunits(images.names.take(primitive(kept)), len(_PREFIX))
+    found = np.flatnonzero(bools_of(pc.starts_with(images.names, _PREFIX).fill_null(False)))
+    firsts = np.searchsorted(found, images.listed.firsts).astype(np.int32)
+    names = pc.utf8_slice_codeunits(images.names.take(primitive(found)), len(_PREFIX))
     of_objects = lists(firsts, names, np.diff(firsts) > 0)
     others = np.flatnonzero(~intact & bools_of(keys.is_valid()))
     if not len(others):

@@ -92,24 +92,24 @@ def named_parts(value: Any, names: Sequence[str]) -> dict[str, Any]:
     if isinstance(value, tuple) and hasattr(value, "__fields__"):  # a Row
         value = dict(zip(value.__fields__, value, strict=True))
     if isinstance(value, Mapping):
-        given = dict(value)
+        parts = dict(value)
     else:
         first = next((at for at, name in enumerate(names) if name in _STARTS), 0)
         later = [name for name in names[first:] if name not in (EPOCH, *SEPARATE)]
         values = list(value) if isinstance(value, tuple | list) else [value]
         if len(values) > len(later):
             raise value_error(f"current() expected until to be {has}, got {value!r}")
-        given = dict(zip(later, values, strict=False))
-    unknown = [name for name in given if name not in names]
-    if unknown or not given:
+        parts = dict(zip(later, values, strict=False))
+    unknown = [name for name in parts if name not in names]
+    if unknown or not parts:
         raise value_error(f"current() expected until to be {has}, got {value!r}")
-    missing = [name for name in given if given[name] is None]
+    missing = [name for name in parts if parts[name] is None]
     if missing:
         raise value_error(f"current() expected a value for each part of until, got none for {missing[0]}: leave it out")
-    if _NUMBER in given and _DIGITS in names:
-        digits = str(integer(given[_NUMBER], _NUMBER)).lstrip("0")
-        given |= {_DIGITS: len(digits), _NUMBER: digits}
-    return {name: given[name] for name in names if name in given}
+    if _NUMBER in parts and _DIGITS in names:
+        digits = str(integer(parts[_NUMBER], _NUMBER)).lstrip("0")
+        parts |= {_DIGITS: len(digits), _NUMBER: digits}
+    return {name: parts[name] for name in names if name in parts}
 
 
 def integer(value: Any, part: str) -> int:

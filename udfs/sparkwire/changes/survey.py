@@ -115,14 +115,14 @@ def _combined_columns(texts: list[str], format: str) -> dict[str, str]:
             types.setdefault(name, []).append(type)
     if SYSTEMS[format].declared_types is None:
         _check_forms(types)
-    return {name: _combined(own, format) for name, own in types.items()}
+    return {name: _combined(versions, format) for name, versions in types.items()}
 
 
 def _check_forms(types: Mapping[str, Collection[str]]) -> None:
     """Raise ValueError if a column had two types whose values look alike: a row does not say which one it has."""
-    for name, own in types.items():
-        different = sorted(set(own))
-        if len(different) > 1 and (_ALIKE & set(own) or set(own) >= _TIMES):
+    for name, declared in types.items():
+        different = sorted(set(declared))
+        if len(different) > 1 and (_ALIKE & set(declared) or set(declared) >= _TIMES):
             raise value_error(
                 f"the messages declare the column {name} as {different[0]} and as {different[1]}, and its values do not say "
                 "which they are: pass columns, and read the messages before and after that statement separately"
@@ -167,7 +167,7 @@ def _named(topics: Sequence[str], table: Table) -> list[str]:
     wanted = [topic_name(name) for name in (table.name, table.schema, table.database) if name is not None]
     parts = {topic: topic.split(".")[::-1] for topic in topics}
     for length in range(len(wanted), 0, -1):
-        named = [topic for topic, own in parts.items() if own[:length] == wanted[:length]]
+        named = [topic for topic, names in parts.items() if names[:length] == wanted[:length]]
         if named:
             return named if length == len(wanted) > 1 or len(named) == 1 else []
     return []
@@ -180,16 +180,16 @@ def survey_messages(format: str, records: MessageRecords, table: Table | None) -
     """The facts of messages of a system that is a declaration."""
     system = SYSTEMS[format]
     fields = Fields(system, records.values)
-    known = fields.recognized & fields.documents.intact
+    readable = fields.recognized & fields.documents.intact
     if system.left_out is not None:
-        known &= ~system.left_out(fields)
+        readable &= ~system.left_out(fields)
     if table is None:  # a table that has only statements has no changes
-        known &= ~operations_of(fields)[2]
-    own = known if table is None else known & fits(table, fields.names)
+        readable &= ~operations_of(fields)[2]
+    chosen = readable if table is None else readable & fits(table, fields.names)
     named = bools_of(fields.names.table.is_valid())
-    facts = [*_table_facts(fields.names, _telling(known, own, named, table)), *_nameless_facts(known & ~named)]
-    facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(own)))
-    names = key_lists(fields, records, np.flatnonzero(own), ())
+    facts = [*_table_facts(fields.names, _telling(readable, chosen, named, table)), *_nameless_facts(readable & ~named)]
+    facts += (_fact(_COLUMNS, ("", columns)) for columns in _declared(system, fields, np.flatnonzero(chosen)))
+    names = key_lists(fields, records, np.flatnonzero(chosen), ())
     facts += (_fact(_KEYS, ("", list(key))) for key in _distinct_lists(names))
     return facts + _advice_facts(records.values, fields.valid & ~fields.recognized, format)
 
@@ -221,26 +221,26 @@ def survey_debezium(
     is_row &= ~wrong & ~heartbeats_with_more(messages, keys, columns)
     names = names_of(scan, declared)
     named = bools_of(names.table.is_valid())
-    own = is_row & of_table(scan, declared, table)
-    facts = [*_table_facts(names, _telling(is_row, own, named, table))]
+    chosen = is_row & of_table(scan, declared, table)
+    facts = [*_table_facts(names, _telling(is_row, chosen, named, table))]
     facts += _nameless_facts(is_row & ~named)
     if table is not None:
         has_key = np.zeros(len(is_row), np.bool_) if keys is None else bools_of(keys.column.is_valid())
         dead = (~bools_of(messages.column.is_valid()) | scan.tombstones) & has_key
-        facts += _topic_facts(records.topics, is_row | dead, own, named & ~dead)
+        facts += _topic_facts(records.topics, is_row | dead, chosen, named & ~dead)
         facts += _form_facts(_ENVELOPES, records.topics, is_row & named & scan.enveloped)
         is_flattened = is_row & scan.flattened & (scan.has_added_members | bools_of(declared.names.is_valid()))
         facts += _form_facts(_FLATTENED, records.topics, is_flattened)
-        facts += _debezium_facts(messages, keys, own & named, None)
-        facts += _debezium_facts(messages, keys, own & ~named, records.topics)
+        facts += _debezium_facts(messages, keys, chosen & named, None)
+        facts += _debezium_facts(messages, keys, chosen & ~named, records.topics)
     return facts + _advice_facts(messages.column, wrong, "debezium")
 
 
 def _debezium_facts(
-    messages: MessageSide, keys: MessageSide | None, own: Bools, of_topics: pa.Array | None
+    messages: MessageSide, keys: MessageSide | None, chosen: Bools, of_topics: pa.Array | None
 ) -> Iterator[str]:
     """The columns and key names in rows of the table, by topic. Without topics, the rows name the table."""
-    rows = np.flatnonzero(own)
+    rows = np.flatnonzero(chosen)
     topics = None if of_topics is None else of_topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     versions = messages.declared.versions
     codes = primitive(versions.codes[rows].astype(np.int32))
@@ -255,10 +255,10 @@ def _debezium_facts(
                 yield _fact(_KEYS, (topic, key.split("\0")))
 
 
-def _topic_facts(topics: pa.Array | None, is_row: Bools, own: Bools, named: Bools) -> Iterator[str]:
+def _topic_facts(topics: pa.Array | None, is_row: Bools, chosen: Bools, named: Bools) -> Iterator[str]:
     """Whose rows each topic has. Records without topics are of the topic ""."""
     rows = np.flatnonzero(is_row)
-    kinds = np.where(~named[rows], 2, own[rows].astype(np.int8))
+    kinds = np.where(~named[rows], 2, chosen[rows].astype(np.int8))
     of_rows = None if topics is None else topics.take(primitive(rows)).cast(pa.string()).fill_null("")
     for topic, kind in _distinct_pairs(of_rows, primitive(kinds), ""):
         yield _fact(_TOPIC, (topic, None if kind == 2 else bool(kind)))
@@ -271,11 +271,11 @@ def _form_facts(form: str, topics: pa.Array | None, chosen: Bools) -> list[str]:
     return [_fact(form, name) for name in names] if len(rows) else []
 
 
-def _telling(known: Bools, own: Bools, named: Bools, table: Table | None) -> Ints:
-    """Messages that together name every table in the batch: one of the own table, and all others."""
+def _telling(readable: Bools, chosen: Bools, named: Bools, table: Table | None) -> Ints:
+    """Messages that together name every table in the batch: one of the chosen table, and all others."""
     if table is None:
-        return np.flatnonzero(known & named)
-    return np.concatenate((np.flatnonzero(own & named)[:1], np.flatnonzero(known & ~own & named)))
+        return np.flatnonzero(readable & named)
+    return np.concatenate((np.flatnonzero(chosen & named)[:1], np.flatnonzero(readable & ~chosen & named)))
 
 
 def _table_facts(names: Names, rows: Ints) -> Iterator[str]:

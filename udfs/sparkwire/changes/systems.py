@@ -229,10 +229,10 @@ class Fields:
             texts = values.texts(time.only(time.are_texts))
             times = instants(pc.replace_substring_regex(texts, _NANOS, r"\1"))
             return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
-        numbers, known = values.integers(time)
+        numbers, fits = values.integers(time)
         most = _LAST // _PER_UNIT[unit]
-        known &= (numbers >= -most) & (numbers <= most)
-        times = micros(numbers * _PER_UNIT[unit], known)
+        fits &= (numbers >= -most) & (numbers <= most)
+        times = micros(numbers * _PER_UNIT[unit], fits)
         return times, (time.kinds > NULL) & ~bools_of(times.is_valid())
 
     @cached_property
@@ -288,5 +288,5 @@ def is_elsewhere(*marks: Values) -> Bools:
 
 
 @text_cache(64)
-def _tree(given: tuple[str, ...]) -> Paths:
-    return paths(*given)
+def _tree(declared: tuple[str, ...]) -> Paths:
+    return paths(*declared)

@@ -309,9 +309,9 @@ def _of(entries: Sequence[MapEntries], chosen: Bools) -> list[MapEntries]:
     """The entries of the chosen rows."""
     result = []
     for entry in entries:
-        kept = np.flatnonzero(chosen[entry.rows])
+        found = np.flatnonzero(chosen[entry.rows])
         result.append(
-            MapEntries(entry.rows[kept], entry.names.take(primitive(kept)), entry.texts.take(primitive(kept)))
+            MapEntries(entry.rows[found], entry.names.take(primitive(found)), entry.texts.take(primitive(found)))
         )
     return result
 

@@ -153,8 +153,8 @@ def with_new_names(changes: DataFrame) -> DataFrame:
 def _new_names(schema: StructType) -> dict[str, str]:
     """The new names of columns that somebody has renamed, by their names in the messages."""
     named = {field.name: (field.metadata or {}).get(COLUMN) for field in schema if field.name not in DOCS}
-    known = _fields(schema) or ()
-    renamed = {old: new for new, old in named.items() if old is not None and old in known and old != new}
+    of_messages = _fields(schema) or ()
+    renamed = {old: new for new, old in named.items() if old is not None and old in of_messages and old != new}
     # If a column has the old name, it counts, unless somebody has renamed that one, too.
     return {old: new for old, new in renamed.items() if old not in named or named[old] not in (None, old)}
 

@@ -281,7 +281,7 @@ def _with_truncate(source: DataFrame, truncated: Any, order: DataType) -> DataFr
     """The source with the entry of the last TRUNCATE."""
     last = literal(truncated, place_type(order))
     entry = {name: f"({last}).{name}" for name in ("at", "topic")}
-    entry |= dict.fromkeys(("live", "known", "is_read"), "FALSE")
+    entry |= dict.fromkeys(("live", "has_values", "is_read"), "FALSE")
     entry["memory"] = memory(order, entry=sql_string(TRUNCATE))
     row = source.sparkSession.range(1).selectExpr(
         *(

@@ -80,8 +80,8 @@ def batch_rows(steps: DataFrame, table: ChangedTable, *, keep: bool, departed: D
     dated = f"max_by(struct({IS_LIVE} AS live, `time`), {sequence}) FILTER (WHERE {is_dated}) AS dated"
     also = [dated, f"{last_truncate(table)} AS truncate", *(f"{value} AS {name}" for name, value in _COUNTS.items())]
     newest = newest_steps(steps, table, opening, also)
-    own = ("time", "table", "has_left", "dated", "split", "is_open", "truncate", *_COUNTS)
-    columns = [name for name in newest.columns if name not in own]
+    replaced = ("time", "table", "has_left", "dated", "split", "is_open", "truncate", *_COUNTS)
+    columns = [name for name in newest.columns if name not in replaced]
     rows = newest.selectExpr(
         *columns,
         "CASE WHEN live OR `time` IS NOT NULL THEN `time` WHEN NOT dated.live THEN dated.`time` END AS `time`",

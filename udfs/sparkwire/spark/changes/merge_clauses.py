@@ -239,7 +239,7 @@ class Clauses:
     def _updated(self) -> dict[str, str]:
         """The columns after an update. A deleted row keeps its last values only with ``keep``."""
         stays = self.keep and bool(self.facts.unknown)
-        assigned = "CASE WHEN s.known THEN {} ELSE t.{} END" if stays else "{}"
+        assigned = "CASE WHEN s.has_values THEN {} ELSE t.{} END" if stays else "{}"
         values = {
             name: assigned.format(f"s.{place}", quoted(name)) for name, place in self.table.value_places().items()
         }

@@ -72,7 +72,7 @@ def plain_source(batch: DataFrame, table: ChangedTable, has_deletes: bool = True
     return batch.where("nth = 1 AND NOT is_open").selectExpr(
         *table.key_names(),
         f"{table.order.as_struct()} AS at",
-        *("topic", "`time`", "live", "live AS known"),
+        *("topic", "`time`", "live", "live AS has_values"),
         *(shown.format(place) for place in (*table.value_places().values(), "unexpected")),
         "CAST(NULL AS ARRAY<STRING>) AS unavailable",
         f"CAST(NULL AS {memory_type(order).simpleString()}) AS memory",
@@ -218,7 +218,7 @@ def _source(states: DataFrame, table: ChangedTable, keep: bool) -> DataFrame:
     shown = "live OR event IS NOT NULL" + (" OR TRUE" if keep else "")
     rows = states.selectExpr(
         *table.key_names(),
-        *("at", "topic", "`time`", "live", f"{shown} AS known"),
+        *("at", "topic", "`time`", "live", f"{shown} AS has_values"),
         *(f"CASE WHEN {shown} THEN {place} END AS {place}" for place in table.value_places().values()),
         "unexpected",
         f"CASE WHEN ({shown}) AND size(unavailable) > 0 THEN unavailable END AS unavailable",
