@@ -26,6 +26,7 @@ GOALS: Final = (
     Goal(r"1 GB of .* records to segments, two cores: each", "", _CROSSING),
     Goal(r"1 GB of 100 B records to segments, two cores", r"Kafka's producer into a broker", _CROSSING),
     Goal(r"1 GB of .* records to segments, two cores", r"Parquet of the same rows", "Parquet is written without Python"),
+    Goal(r"1 GB of .* records to segments, two cores", "the same rows to Python and nothing else", "the job syncs its files"),
     Goal(r"a streaming backlog of 1 GB, AvailableNow", "as a batch", "Spark's start of a stream"),
     Goal(r"the same, without what a query over nothing takes", "as a batch, likewise", "Spark's start of a stream"),
     Goal(r"SQL, 1 M events: six functions, one aggregate", r"identity Arrow UDF", "six identities take as long"),
