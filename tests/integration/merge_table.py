@@ -270,6 +270,12 @@ class Facts:
         self.merge("shop.purged", ("UPDATE", 5, 2, 3))
         return [left, pairs(self.spark.table("shop.purged"))]
 
+    def an_epoch_that_replaces_the_one_before(self) -> Any:
+        for rows in ([("INSERT", 1, 1, 1), ("INSERT", 2, 2, 2)], [("READ", (1, 0, 1), 1, 10)]):
+            changes = simple(self.spark, *rows).withMetadata("_order_", {"sparkwire.replaces_epochs": True})
+            sparkwire.merge(changes, "shop.epochs", "id")
+        return pairs(self.spark.table("shop.epochs"))
+
     def a_name_with_other_characters(self) -> Any:
         for order in (1, 2):
             self.merge("shop.`1_table`", ("INSERT", order, order, order))

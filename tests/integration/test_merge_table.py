@@ -59,6 +59,7 @@ RIGHT: dict[str, Any] = {
     ],
     "a_date_becomes_a_time": [["no error"] * 3, ["2024-02-29 00:00:00"] * 3],
     "deleted_rows_can_be_purged": [1, [[2, 3]]],
+    "an_epoch_that_replaces_the_one_before": [[1, 10]],
     "a_name_with_other_characters": [[1, 1], [2, 2]],
     "a_delta_path": [[[2, 2]], ["id", "v", "_order_", "_time_"]],
     "a_path_that_a_killed_job_began": [

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import Mock
 
+import pyspark.sql.functions as F
 import pytest
 from pyspark.sql import SparkSession
 
 import sparkwire
+from sparkwire.changes.columns import MISSING_IS_UNKNOWN
 from sparkwire.changes.delta_log import DeltaLog
 from tests.support.change_history import (
     HALVES,
@@ -161,6 +164,65 @@ def test_a_new_column_is_unknown_where_no_message_has_told_it(
     rows = sparkwire.merged(spark, target).collect()
     found = {row["id"]: (row["v"], row["w"], row["_unavailable_"]) for row in rows}
     assert found == {1: (9, 11, None), 2: (2, None, ["w"]), 3: (3, None, None)}
+
+
+LACKING = (
+    "_op_ STRING, _order_ STRUCT<epoch: INT, partition: INT, offset: BIGINT>, _before_ STRUCT<id: INT, v: INT, w: INT>, "
+    "_unavailable_ ARRAY<STRING>, id INT, v INT, w INT"
+)
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("deletes", ["remove", "keep"])
+def test_a_change_of_the_key_in_two_batches(spark: SparkSession, tmp_path: Path, deletes: Any) -> None:
+    """The second half has the order of the first, which has ended the row of an open key."""
+    moved = [
+        ("INSERT", (0, 0, 1), None, None, 1, 1, 1),
+        ("UPDATE", (0, 0, 2), (1, None, None), ["w"], 2, 2, None),
+        ("INSERT", (0, 0, 3), None, None, 1, 7, 7),
+        ("UPDATE_BEFORE", (0, 0, 4), None, None, 1, 7, 7),
+    ]
+    again = [("UPDATE", (0, 0, 4), None, None, 1, 9, 9)]
+    results = [
+        sparkwire.merge(frame(spark, batch, LACKING), tmp_path / "table", "id", deletes=deletes)
+        for batch in (moved, again, again)
+    ]
+    assert [result.changed for result in results[1:]] == [1, 0]
+    merged = sparkwire.merged(spark, tmp_path / "table")
+    for table in (merged, sparkwire.current(frame(spark, moved + again, LACKING), "id")):
+        assert sorted((row["id"], row["v"], row["w"]) for row in table.collect()) == [(1, 9, 9), (2, 2, 1)]
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_a_second_snapshot_has_a_new_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of snapshots have one order by source: their times decide, also of rows that the merge reads."""
+    schema = (
+        "_op_ STRING, _order_ STRUCT<epoch: INT, log: STRING, position: BIGINT>, _time_ TIMESTAMP, "
+        "_unavailable_ ARRAY<STRING>, id INT, v INT"
+    )
+    for day, columns, values in ((1, "", (1,)), (2, ", w STRING", (2, "x"))):
+        rows = [("READ", (0, None, None), datetime(2024, 1, day), None, 1, *values)]
+        changes = frame(spark, rows, schema + columns).withMetadata("_unavailable_", {MISSING_IS_UNKNOWN: True})
+        sparkwire.merge(changes, tmp_path / "table", "id")
+    [row] = sparkwire.merged(spark, tmp_path / "table").collect()
+    assert (row["v"], row["w"], row["_unavailable_"]) == (2, "x", None)
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("type", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+def test_two_changes_of_keys_within_a_millisecond(spark: SparkSession, type: str) -> None:
+    changes = frame(
+        spark,
+        [
+            ("INSERT", (0, 0, 1), None, None, 1, 1, 11),
+            ("INSERT", (0, 0, 2), None, None, 3, 3, 33),
+            ("UPDATE", (0, 0, 3), (1, None, None), ["w"], 2, 2, None),
+            ("UPDATE", (0, 0, 4), (3, None, None), ["w"], 4, 4, None),
+        ],
+        LACKING,
+    ).withColumn("_order_", F.expr(f"CAST(timestamp_micros(_order_.offset) AS {type})"))
+    rows = sparkwire.current(changes, "id").collect()
+    assert sorted((row["id"], row["w"]) for row in rows) == [(2, 11), (4, 33)]
 
 
 def test_a_table_of_500_columns(spark: SparkSession, tmp_path: Path) -> None:

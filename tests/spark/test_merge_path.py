@@ -19,8 +19,10 @@ from pyspark.sql import Observation, SparkSession
 
 import sparkwire
 from sparkwire.changes.delta_log import DeltaLog, rows_in
+from sparkwire.errors import WriteConflictError
 from sparkwire.spark.changes import merge_path, merge_statement
 from sparkwire.spark.changes.merge import MergeResult
+from sparkwire.spark.changes.merge_path import PathTarget
 from sparkwire.spark.frames import checkpointed
 from tests.support.merge_batches import simple
 
@@ -206,6 +208,14 @@ def test_two_merges_at_once(spark: SparkSession, tmp_path: Path, monkeypatch: py
     sparkwire.merge(mine, target, "id")
     rows = sorted((row["id"], row["v"]) for row in sparkwire.merged(spark, target).collect())
     assert rows == [(1, 12), (2, 20), (3, 30)]
+
+
+def test_a_target_that_others_change_all_the_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PathTarget, "refreshed", lambda target: target.traits._replace(truncates=True))
+    with pytest.raises(WriteConflictError, match="only one merge at a time may write"):
+        sparkwire.merge(simple(spark, ("INSERT", 1, 1, 1)), tmp_path / "table", "id")
 
 
 def test_a_table_that_merge_did_not_create(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import types as T
 
+from sparkwire.changes.columns import MISSING_IS_UNKNOWN
 from sparkwire.changes.delta_log import NOTED, noted_in, noted_text
 from sparkwire.spark.changes.changed_table import ChangedTable
 from sparkwire.spark.changes.merge_batch import BatchFacts
@@ -16,7 +17,7 @@ from sparkwire.spark.changes.merge_names import TableName, has_delta, target_of
 from sparkwire.spark.changes.merge_path import check_storable
 from sparkwire.spark.changes.merge_statement import EXACT, REBASE, written_exactly
 from sparkwire.spark.changes.merge_table import TableTarget, features, types_in
-from sparkwire.spark.changes.merge_types import stored_schema, visible
+from sparkwire.spark.changes.merge_types import Traits, stored_schema, visible
 
 DELTA = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
 ICEBERG = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
@@ -198,6 +199,35 @@ def test_the_name_of_the_table_changes_the_property() -> None:
         pass
     [statement] = session.statements
     assert noted_of(statement)["table"] == "u"
+
+
+@pytest.mark.parametrize(
+    "traits",
+    [
+        Traits(),
+        Traits(truncates=True, partial=True, departures=True, epoch=7, untold=("w",), columns=("id", "v", "w")),
+        Traits(epoch=0),
+        Traits(columns=()),
+    ],
+)
+def test_traits_come_back_as_they_were_noted(traits: Traits) -> None:
+    session = Session(DELTA, orders=(stored_schema(TABLE), made("keep")))
+    one = target(session, "orders")
+    one.agree(TABLE, False)
+    one.note("t", traits)
+    noted = noted_of(session.statements[-1])
+    session.tables["`orders`"][1][NOTED] = noted_text(noted)
+    assert one.refreshed() == traits
+
+
+def test_a_column_of_the_owner_is_new_when_changes_have_it() -> None:
+    """The owner has added w. v came with a merge that was killed before the table had the column."""
+    schema = T.StructType([*TABLE.schema, T.StructField("w", T.IntegerType())])
+    schema.add("_unavailable_", T.ArrayType(T.StringType()), metadata={MISSING_IS_UNKNOWN: True})
+    table = ChangedTable(["id", "v", "w"], ["id"], schema)
+    stored = T.StructType().add("id", "integer").add("w", "integer")
+    assert Traits(columns=("id", "v")).with_columns(table, stored).untold == ("v", "w")
+    assert Traits(columns=("id", "v", "w")).with_columns(table, stored.add("v", "integer")).untold == ()
 
 
 @pytest.mark.parametrize(

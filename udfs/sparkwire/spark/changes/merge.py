@@ -93,9 +93,7 @@ class Merge(NamedTuple):
             except Exception as error:  # PySpark has no class for most of the connectors' exceptions
                 text = str(error)
                 if _CONFLICT.search(text):
-                    raise WriteConflictError(
-                        f"another job writes to {self.shown}: only one merge at a time may write to a table. Run this merge again"
-                    ) from error
+                    raise self._conflict() from error
                 if raised := _RAISED.search(text):
                     raise value_error(raised[1]) from error
                 if attempt == _ATTEMPTS or not _LOST.search(text):
@@ -117,7 +115,12 @@ class Merge(NamedTuple):
             return PathTarget.opened(spark, self.target, self.keep)
         return TableTarget.opened(spark, self.target, self.keep)
 
-    def _merged(self, changes: DataFrame, number: int | None) -> MergeResult:
+    def _conflict(self) -> WriteConflictError:
+        return WriteConflictError(
+            f"another job writes to {self.shown}: only one merge at a time may write to a table. Run this merge again"
+        )
+
+    def _merged(self, changes: DataFrame, number: int | None, attempt: int = 1) -> MergeResult:
         """Read the batch, fold it, and run the statement."""
         spark = changes.sparkSession
         changes = with_new_names(changes)
@@ -140,7 +143,9 @@ class Merge(NamedTuple):
                 result = self._fold(target, relation, Clauses(table, schema, facts, self.keep), rows)
             if target.refreshed() != target.traits:
                 # Another merge has begun to store what this one did not look for. Folding the batch again does.
-                return self._merged(changes, number)
+                if attempt == _ATTEMPTS:
+                    raise self._conflict()
+                return self._merged(changes, number, attempt + 1)
             if number is not None and facts.unexpected:
                 self._log_new_columns(rows, table)
         return MergeResult(facts.changes, *result, facts.errors)

@@ -32,6 +32,8 @@ from sparkwire.spark.changes.orders import NO_TOPIC, Place
 from sparkwire.spark.changes.states import counts, fold, states_schema, with_moved_values
 from sparkwire.spark.frames import checkpointed, quoted
 
+_READ: Final = ("read_at", "read_time", "read_live", "read_memory")
+"""columns of a stored row as it was read"""
 _NO_MAP: Final = "CAST(NULL AS MAP<STRING, STRING>)"
 
 
@@ -150,6 +152,8 @@ def _read_states(
         f"coalesce(CAST({MEMORY}.older AS {orders}), CAST(array() AS {orders})) AS older",
         f"coalesce(CAST({MEMORY}.moved AS {orders}), CAST(array() AS {orders})) AS moved",
         f"{ORDER} AS read_at",
+        f"{TIME} AS read_time",
+        f"NOT {DELETED} AS read_live",
         f"{MEMORY} AS read_memory",
     )
 
@@ -178,7 +182,7 @@ def _steps_of(read: DataFrame, table: ChangedTable) -> DataFrame:
         *(StructField(name, StringType()) for name in ("arrival", "departure")),
         StructField("unavailable", ArrayType(StringType())),
         StructField("moved", types["moved"]),
-        *(read.schema[name] for name in ("read_at", "read_memory")),
+        *(read.schema[name] for name in _READ),
     ]
     schema = StructType(fields)
     steps = read.mapInArrow(partial(_unfolded, table.value_places(), schema.names), schema)
@@ -203,6 +207,8 @@ def _with_nothing_read(steps: DataFrame, table: ChangedTable) -> DataFrame:
         f"CAST(array() AS ARRAY<STRUCT<name: STRING, at: {order.simpleString()}>>) AS moved",
         *("FALSE AS is_stored", "FALSE AS is_entry", "FALSE AS of_entry"),
         f"CAST(NULL AS {order.simpleString()}) AS read_at",
+        f"CAST(NULL AS {table.time_type.simpleString()}) AS read_time",
+        "CAST(NULL AS BOOLEAN) AS read_live",
         f"CAST(NULL AS {memory_type(order).simpleString()}) AS read_memory",
     )
 
@@ -223,11 +229,14 @@ def _source(states: DataFrame, table: ChangedTable, keep: bool) -> DataFrame:
         "unexpected",
         f"CASE WHEN ({shown}) AND size(unavailable) > 0 THEN unavailable END AS unavailable",
         f"{of_row} AS memory",
-        *("TRUE AS is_read", "read_at", "read_memory", "CASE WHEN live THEN split END AS split"),
+        *("TRUE AS is_read", *_READ, "CASE WHEN live THEN split END AS split"),
         *("event", "is_needed"),
     )
-    is_same = "(read_at <=> at AND read_memory <=> memory AND read_at IS NOT NULL)"
-    return rows.where(f"(event IS NULL OR is_needed) AND NOT {is_same}").drop("event", "is_needed")
+    as_read = {"at": "read_at", "`time`": "read_time", "live": "read_live", "memory": "read_memory"}
+    is_same = " AND ".join(["read_at IS NOT NULL", *(f"{name} <=> {read}" for name, read in as_read.items())])
+    return rows.where(f"(event IS NULL OR is_needed) AND NOT ({is_same})").drop(
+        "event", "is_needed", "read_time", "read_live"
+    )
 
 
 def _keys(rows: DataFrame, name: str, table: ChangedTable) -> DataFrame:

@@ -229,7 +229,9 @@ class Traits(NamedTuple):
 
     def with_columns(self, table: ChangedTable, stored: StructType | None) -> Traits:
         """The traits with the columns of the changes. ``stored``: the columns of a table that exists."""
-        earlier = table.columns if stored is None or not table.missing_is_unknown else stored.names
+        earlier: Sequence[str] = table.columns
+        if stored is not None and table.missing_is_unknown:  # the table may also have columns of its owner
+            earlier = [name for name in stored.names if name in self.columns]
         new = [name for name in table.columns if name not in earlier]
         return self._replace(
             untold=tuple(dict.fromkeys([*self.untold, *new])),
@@ -238,8 +240,8 @@ class Traits(NamedTuple):
 
     def as_noted(self) -> dict[str, Any]:
         """What the property says; nothing of a table that has none of them."""
-        traits = self._asdict() | {"untold": list(self.untold), "columns": list(self.columns)}  # as JSON has them
-        found = {name: value for name, value in traits.items() if value not in (False, None, [])}
+        found = {name: value for name, value in self._asdict().items() if value != self._field_defaults[name]}
+        found |= {name: list(value) for name, value in found.items() if isinstance(value, tuple)}  # as JSON has them
         return {"traits": found} if found else {}
 
 
