@@ -60,6 +60,16 @@ def test_a_further_member_that_is_no_old_row() -> None:
     assert row["_error_"] is None
 
 
+def test_an_old_key_in_data() -> None:
+    """A transformation rule puts it there: add-before-image-columns."""
+    inside = [dms(op, {**m.ROW, "BI_id": 2}) for op in ("insert", "update")]
+    assert [row["_error_"] for row in rows(*inside)] == [None, "BAD_FIELD"]
+    [row] = rows(dms("update", {**m.ROW, "BI_name": "birch"}))
+    assert (row["_unexpected_"], row["_error_"]) == ({"BI_name": "birch"}, None)
+    [row] = rows(inside[1], columns=m.COLUMNS | {"BI_id": "INT"})
+    assert (row["BI_id"], row["_error_"]) == (2, None)
+
+
 def test_the_time_is_the_commit_if_the_record_has_it() -> None:
     made = datetime(2023, 11, 14, 22, 13, 21, tzinfo=UTC)
     committed = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)

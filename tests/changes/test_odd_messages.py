@@ -118,6 +118,41 @@ def test_cells_of_other_connectors(connector: str) -> None:
         assert row["_error_"].startswith("WRONG_FORMAT: columns of this connector that are objects")
     plain = record(envelope("c", None, m.ROW, connector), KEY)
     assert parts(rows([plain])[0], "_op_", "name", "_error_") == ("INSERT", "amber", None)
+    for cell in ({"value": "9.50"}, {"value": None}, {"value": "9.50", "set": True}):  # the key may be none
+        [row] = rows([record(envelope("u", None, {"id": 1, "name": None, "amount": cell}, connector), KEY)])
+        assert row["_error_"].startswith("WRONG_FORMAT: columns of this connector that are objects")
+
+
+@pytest.mark.parametrize("of_cell", [["value"], ["value", "set"]])
+@pytest.mark.parametrize("flat", [False, True])
+def test_cells_by_their_schema(of_cell: list[str], flat: bool) -> None:
+    """YugabyteDB's plugin yboutput has the connector's name of PostgreSQL, and a flattened row has none."""
+    types = {"value": "int32", "set": "boolean"}
+    cell = {"type": "struct", "optional": True, "fields": [{"type": types[name], "field": name} for name in of_cell]}
+    columns = [{"type": "int32", "field": "id"}, {**cell, "field": "name"}, {**cell, "field": "amount"}]
+    schema = {"type": "struct", "fields": columns}
+    row = {
+        "id": 1,
+        "name": None,
+        "amount": {name: value for name, value in (("value", 9), ("set", True)) if name in of_cell},
+    }
+    if not flat:
+        images = [{**schema, "field": image, "optional": True} for image in ("before", "after")]
+        schema = {"type": "struct", "fields": [*images, {"type": "string", "field": "op"}]}
+    message = row if flat else envelope("u", None, row, "postgresql")
+    [found] = rows([record(with_schema(message, schema), KEY)], table="customers")
+    assert found["_error_"].startswith("WRONG_FORMAT")
+
+
+def test_an_old_row_of_wal2json_without_the_key() -> None:
+    """The replica identity may be another index than the primary key: then the old key is nowhere."""
+    old = m.wal2json("U", m.ROW, {"name": "amber"})
+    [row] = rows([record(old)], "wal2json", keys=None)
+    assert row["_error_"] == "MISSING_FIELD"
+    [row] = rows([record(old)], "wal2json", keys=("name",))
+    assert (row["name"], row["_error_"]) == ("amber", None)
+    [row] = rows([record(m.wal2json("U", m.ROW, {}))], "wal2json")
+    assert row["_error_"] is None
 
 
 def test_an_envelope_in_a_payload_without_a_schema() -> None:

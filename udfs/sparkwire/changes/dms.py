@@ -7,7 +7,8 @@
 
 Operations are load, insert, update and delete. The control records truncate-table and drop-table end all rows of the table. The
 reader leaves out the others, and rows of the service's own tables. By default, DMS leaves out members that are NULL or an empty
-text, so a missing member is unknown. Positions are not comparable.
+text, so a missing member is unknown. Positions are not comparable. A transformation rule may put old values into data, by default
+with the names BI_{column}: such an update is an error, unless the columns of the table have these names.
 
 Source: the service's user guide, and messages that users have shown in public.
 """
@@ -149,6 +150,7 @@ DMS: Final = System(
     time_unit="text",
     delete_in_after=True,
     old_row="key",
+    old_value_mark="BI_",
     renamable=("before",),
     declared_columns=_declared,
     left_out=_own_rows,

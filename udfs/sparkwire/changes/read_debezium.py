@@ -28,7 +28,7 @@ from sparkwire.changes.table_rows import TableRows
 from sparkwire.core.column import bools_of, from_codes, primitive
 from sparkwire.core.names import Table
 from sparkwire.debezium import layout
-from sparkwire.debezium.cells import without_cells
+from sparkwire.debezium.cells import are_cells_of_others, is_cell_of_others, without_cells
 from sparkwire.debezium.layout import (
     ADDED_NAMES,
     ELSEWHERE,
@@ -180,7 +180,7 @@ def _contradicts(scan: Messages) -> Bools:
 def wrong_messages(messages: MessageSide, columns: Collection[str]) -> Bools:
     """Messages of another system, and those of connectors whose messages are no rows, or do not show what they changed."""
     scan = messages.scan
-    wrong = _envelopes_with(scan, "source.connector", layout.MONGODB) | _has_cells(scan)
+    wrong = _envelopes_with(scan, "source.connector", layout.MONGODB) | _has_cells(messages)
     wrong |= _envelopes_with(scan, "source.value_capture_type", NEW_VALUES) & (scan.operations == layout.UPDATE)
     coded = scan.cloud & scan.slot("data").are_texts
     # A column that the row's own schema has is no mark of another system, such as ``operation`` of a table of audits.
@@ -200,16 +200,19 @@ def _envelopes_with(scan: Messages, field: str, *wanted: str) -> Bools:
     return found
 
 
-def _has_cells(scan: Messages) -> Bools:
-    """Messages of connectors whose columns may be objects with a value, if all columns are."""
+def _has_cells(messages: MessageSide) -> Bools:
+    """Messages with a column that is an object with a value: by their schema, or by their connector."""
+    scan, versions = messages.scan, messages.declared.versions
     found = _envelopes_with(scan, "source.connector", *WITH_CELLS)
     rows = np.flatnonzero(found)
     if len(rows):
         after, before = (scan.slot(image).at(rows) for image in ("after", "before"))
         listed = values.members(after.unless(after.kinds != OBJECT, before))
-        cells = np.concatenate(([0], np.cumsum(listed.counted_values.kinds == OBJECT)))[listed.firsts]
-        others = np.concatenate(([0], np.cumsum(listed.counted_values.kinds > NULL)))[listed.firsts]
-        found[rows] = (np.diff(cells) > 0) & (np.diff(cells) == np.diff(others))
+        cells = np.concatenate(([0], np.cumsum(are_cells_of_others(listed.counted_values))))[listed.firsts]
+        found[rows] = np.diff(cells) > 0
+    declared = [any(map(is_cell_of_others, types.values())) for types in versions.types]
+    if any(declared):
+        found |= np.array([*declared, False])[versions.codes]
     return found
 
 

@@ -104,6 +104,8 @@ def _read(fields: Fields, records: MessageRecords, plan: ReadPlan, is_of_table: 
         missing=None if plan.absent_nulls else missing,
         missing_before=missing if system.old_row == "key" else None,
         missing_mark=system.missing_mark,
+        before_has_key=system.before_has_key,
+        old_value_mark=system.old_value_mark,
     )
 
 

@@ -86,10 +86,14 @@ class System(NamedTuple):
 
     If these are the changed ones, ``after`` has the others. If ``before`` has the key, its other columns are unknown.
     """
+    before_has_key: bool = False
+    """whether ``before`` of an UPDATE always has the key, so that one without it is of other columns"""
     unchanged_in_before: bool = False
     """whether a column that ``after`` does not have has the value in ``before``, because it did not change"""
     missing_mark: str = ""
     """The end of the name of a member that is true if a column's value is missing: ``{"name": null, "name_isMissing": true}``."""
+    old_value_mark: str = ""
+    """the beginning of the name of a member of ``after`` that has the value of a column before an UPDATE"""
     renamable: tuple[str, ...] = ()
     """roles whose member has another name by a setting of the system, for the argument ``renamed``"""
     types_kind: int = OBJECT

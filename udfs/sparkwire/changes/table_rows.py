@@ -15,7 +15,16 @@ import pyarrow.compute as pc
 
 from sparkwire.base.error_codes import BAD_FIELD, ERRORS, MISSING_FIELD
 from sparkwire.base.printable import printable
-from sparkwire.changes.columns import DELETE, EVENT, LIVE, TRUNCATE, ChangeBatch, change_schema, names_column
+from sparkwire.changes.columns import (
+    DELETE,
+    EVENT,
+    LIVE,
+    TRUNCATE,
+    UPDATE,
+    ChangeBatch,
+    change_schema,
+    names_column,
+)
 from sparkwire.changes.records import MessageRecords, ReadPlan, order_type, orders
 from sparkwire.core.column import bools_of, primitive, struct
 from sparkwire.json.grammar import ABSENT, OBJECT
@@ -81,6 +90,10 @@ class TableRows(NamedTuple):
     """the changes of keys that are several messages"""
     places_in_source: Callable[[Ints], pa.Array] | None = None
     """the positions of some messages in the source, as STRUCT; None if the system has none that identify a change"""
+    before_has_key: bool = False
+    """whether ``before`` of a live row always has the key"""
+    old_value_mark: str = ""
+    """the beginning of the name of a member of ``after`` that has an old value"""
     missing_mark: str = ""
     """the end of the name of a member that is true if a column's value is missing"""
     snapshots: pa.Array | None = None
@@ -195,7 +208,7 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
     if said.record_keys is not None:
         columns, found = _with_members_of_keys(columns, said.record_keys, lost, has_after)
         lost, unavailable = lost & ~found, unavailable & ~found
-    has_part_of_key = _with_part_of_key(source_before, is_live & has_after, own_keys)
+    lacks_old_key = _without_old_key(source_before, is_live & has_after, own_keys, said.before_has_key)
     unexpected = [*after.unexpected, *_of_before(before, has_after)]
     odd_texts = _odd_texts([*after.unexpected, *before.unexpected], list(types), rows)
     old = old_row if said.old_keys is None else pc.if_else(said.old_keys.is_valid(), said.old_keys, old_row)
@@ -214,7 +227,8 @@ def typed_rows(said: TableRows, types: Mapping[str, Type], plan: ReadPlan) -> Ty
         (_doubtful_keys(said.record_keys, is_delete & source_before.present, list(types), plan), MISSING_FIELD),
         (_has_fillers(old, columns, is_delete, own_keys, plan), MISSING_FIELD),
         (lost.any(axis=1) & ~is_truncate & (not plan.absent_nulls), MISSING_FIELD),
-        (has_part_of_key & (not plan.absent_nulls), MISSING_FIELD),
+        (lacks_old_key & (not plan.absent_nulls), MISSING_FIELD),
+        (_with_old_key_inside(after.unexpected, said, own_keys, list(types)), BAD_FIELD),
     )
     misspelt = _spellings([*after.unexpected, *before.unexpected], (source_after, source_before), rows)
     errors = pc.coalesce(said.errors, misspelt)
@@ -282,14 +296,32 @@ def _without_members(
     return lost
 
 
-def _with_part_of_key(before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]]) -> Bools:
-    """The chosen rows whose old row has members for some columns of the key, and none for others."""
+def _without_old_key(
+    before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]], always_there: bool
+) -> Bools:
+    """The chosen rows whose old row has no members for columns of the key, and for others it has.
+
+    ``always_there``: also those whose old row has none for all of them, as it always has the key.
+    """
     names, found = list(before.places), np.zeros(len(chosen), np.bool_)
     for places, rows in keys:
-        if len(places) > 1:
+        if len(places) >= (1 if always_there else 2):
             has = np.stack([before.value(names[k]).kinds != ABSENT for k in places])
-            found |= rows & chosen & before.present & has.any(axis=0) & ~has.all(axis=0)
+            found |= rows & chosen & before.present & ~has.all(axis=0) & (has.any(axis=0) | always_there)
     return found
+
+
+def _with_old_key_inside(
+    unexpected: Sequence[MapEntries], said: TableRows, keys: Sequence[tuple[list[int], Bools]], columns: Sequence[str]
+) -> Bools:
+    """Updates whose new row has a member with an old value of the key."""
+    found = np.zeros(len(said.messages), np.bool_)
+    for entry in unexpected if said.old_value_mark else ():
+        for places, rows in keys:
+            marked = pa.array([said.old_value_mark + columns[k] for k in places], pa.string())
+            of_key = entry.rows[bools_of(pc.is_in(entry.names, marked))]
+            found[of_key] |= rows[of_key]
+    return found & bools_of(pc.equal(said.ops, UPDATE).fill_null(False))
 
 
 def _with_members_of_keys(

@@ -89,6 +89,7 @@ WAL2JSON: Final = System(
     time_unit="text",
     item=Item(),
     old_row="key",
+    before_has_key=True,
     unchanged_in_before=True,
     declared_types=_types,
     position=POSITION,

@@ -1,4 +1,7 @@
-"""Rows of Cassandra's connector: a column is {value, deletion_ts, set}, and one that is not set has no value."""
+"""Rows whose columns are objects: {value, deletion_ts, set} of Cassandra's connector, and smaller ones of others.
+
+A column that a change does not set has no value. `without_cells` reads those of Cassandra.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from sparkwire.kernels import Bools
 
 _CELL: Final = {"value", "deletion_ts", "set"}
 _PARTS: Final = paths("value", "set")
+_OTHERS: Final = ({"value"}, {"value", "set"})
+"""the members of such an object of ScyllaDB, and of YugabyteDB"""
 
 
 def of_cell(type: Type) -> Type:
@@ -25,6 +30,21 @@ def of_cell(type: Type) -> Type:
     if type.kind == "struct" and set(type.names) == _CELL:
         return type.inner[type.names.index("value")]
     return type
+
+
+def is_cell_of_others(type: Type) -> bool:
+    """Whether a column has such objects of other connectors than Cassandra's."""
+    return type.kind == "struct" and set(type.names) in _OTHERS
+
+
+def are_cells_of_others(columns: Values) -> Bools:
+    """The same of values."""
+    is_object = columns.kinds == OBJECT
+    begins = np.where(is_object, columns.starts, 0)
+    parts = values.documents(columns.data, begins, begins + np.where(is_object, columns.sizes, 0), _PARTS, nulls=True)
+    has_value, has_mark = (parts.value(k).kinds != ABSENT for k in range(2))
+    are_cells: Bools = is_object & has_value & (columns.counts == has_value.astype(np.int64) + has_mark)
+    return are_cells
 
 
 def without_cells(images: Values, chosen: Bools, of_delete: Bools) -> Values:
