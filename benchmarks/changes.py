@@ -82,7 +82,7 @@ def current_rows(spark: SparkSession, folder: str) -> list[Row]:
 
 
 def with_facts(changes: DataFrame) -> DataFrame:
-    """By hand what no table now can do without, from one exchange: facts about all changes, and then the newest of each key."""
+    """max_by by hand, after a look at all changes of the same exchange: a TRUNCATE and a second table decide which rows exist."""
     row = F.struct("_op_", "name", "amount", "created", "_order_", "_time_").alias("row")
     rows = exchanged(changes.select("id", "_op_", "_order_", "_table_", row), ["id"])
     facts = rows.selectExpr(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 
 
 def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -> Any:
@@ -21,7 +21,7 @@ def parsed_json(text: str | bytes, number: Callable[[str], Any] | None = None) -
 
 
 def _no_constant(text: str) -> Any:
-    raise ValueError(f"{printable(text)} is no JSON")
+    raise value_error(f"{text} is no JSON")
 
 
 def is_unicode(text: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sparkwire.base.printable import printable, value_error
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import TIMESTAMP
 from sparkwire.kernels import Ints
 
@@ -120,8 +120,8 @@ def change_schema(order: pa.DataType, columns: Sequence[pa.Field]) -> pa.Schema:
     """The schema of a change table. Raises ValueError if a column of the table has a name of sparkwire's."""
     taken = [field.name for field in columns if is_reserved(field.name)]
     if taken:
-        raise ValueError(
-            f"the table's column {printable(taken[0])} begins and ends with _, as sparkwire's own columns do: leave it out with "
+        raise value_error(
+            f"the table's column {taken[0]} begins and ends with _, as sparkwire's own columns do: leave it out with "
             "columns=, or rename it in the messages"
         )
     head = [

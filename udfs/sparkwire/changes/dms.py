@@ -8,7 +8,7 @@
 Operations are load, insert, update and delete. The control records truncate-table and drop-table end all rows of the table. The
 reader leaves out the others, and rows of the service's own tables. By default, DMS leaves out members that are NULL or an empty
 text, so a missing member is unknown. Positions are not comparable. A transformation rule may put old values into data, by default
-with the names BI_{column}: such an update is an error, unless the columns of the table have these names.
+with the names BI_{column}: an update with an old key there is an error, unless the table has a column of that name.
 
 Source: the service's user guide, and messages that users have shown in public.
 """

@@ -297,17 +297,17 @@ def _without_members(
 
 
 def _without_old_key(
-    before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]], always_there: bool
+    before: JsonRows, chosen: Bools, keys: Sequence[tuple[list[int], Bools]], before_has_key: bool
 ) -> Bools:
-    """The chosen rows whose old row has no members for columns of the key, and for others it has.
+    """The chosen rows whose old row has members for a part of the key alone.
 
-    ``always_there``: also those whose old row has none for all of them, as it always has the key.
+    ``before_has_key``: an old row always has the key, so those without any such member are found, too.
     """
     names, found = list(before.places), np.zeros(len(chosen), np.bool_)
     for places, rows in keys:
-        if len(places) >= (1 if always_there else 2):
+        if len(places) >= (1 if before_has_key else 2):
             has = np.stack([before.value(names[k]).kinds != ABSENT for k in places])
-            found |= rows & chosen & before.present & ~has.all(axis=0) & (has.any(axis=0) | always_there)
+            found |= rows & chosen & before.present & ~has.all(axis=0) & (has.any(axis=0) | before_has_key)
     return found
 
 

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sparkwire.base.printable import printable
+from sparkwire.base.printable import value_error
 from sparkwire.base.sqltype import sql_name
 from sparkwire.base.text_cache import text_cache
 from sparkwire.core.column import binary_of, bitmap, bools_of, lists, primitive
@@ -121,7 +121,7 @@ def of_sql(text: str) -> Type:
     decimal = _DECIMAL_TEXT.fullmatch(word)
     if decimal:
         return Type("text", "decimal", (int(decimal[1]), int(decimal[2])))
-    raise ValueError(f"{printable(repr(text))} is no type of a column: use one of {KNOWN}")
+    raise value_error(f"{text!r} is no type of a column: use one of {KNOWN}")
 
 
 @text_cache(4096)

@@ -52,9 +52,8 @@ def _cipher(path: str, data_key: str) -> Any:
         from Crypto.Hash import SHA3_512
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     except ImportError as error:
-        raise ValueError(
-            f"the segments are encrypted, and {printable(str(error.name))} is not installed: install the extra 'tiered' of "
-            "sparkwire"
+        raise value_error(
+            f"the segments are encrypted, and {error.name} is not installed: install the extra 'tiered' of sparkwire"
         ) from error
     key_id, _, wrapped = data_key.partition(":")
     if not path:

@@ -192,7 +192,7 @@ def _no_columns(request: Request, survey: Survey) -> ValueError:
         return value_error(f"no message is of the format {request.format}. The messages look like {survey.advice[0]}")
     if survey.tables and not names:
         return unknown_table(request.table, survey.tables, "the messages")
-    return ValueError(f"no message declares the columns of the table {printable(request.table)}: pass columns")
+    return value_error(f"no message declares the columns of the table {request.table}: pass columns")
 
 
 def _matches(name: str, table: Table) -> bool:

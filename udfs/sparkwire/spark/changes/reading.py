@@ -109,7 +109,7 @@ def _check_names(others: StructType, new: StructType, case_sensitive: bool) -> N
     counts = Counter(map(by_rule, new.names))
     same = [name for name in new.names if counts[by_rule(name)] > 1]
     if same:
-        raise ValueError(
-            f"the columns {printable(' and '.join(same[:2]))} of the table have one name for Spark: set "
+        raise value_error(
+            f"the columns {' and '.join(same[:2])} of the table have one name for Spark: set "
             "spark.sql.caseSensitive to true, or name the columns to read with columns="
         )

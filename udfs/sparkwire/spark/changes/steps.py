@@ -64,7 +64,7 @@ _HAS_UNAVAILABLE: Final = "coalesce(size(unavailable), 0) > 0"
 LACKS_VALUES: Final = f"({IS_LIVE} AND {_HAS_UNAVAILABLE})"
 """whether a step lacks values, as SQL"""
 _MICROS: Final = "yyyy-MM-dd HH:mm:ss.SSSSSS"
-_EXACT: Final = f"map('timeZone', 'UTC', 'timestampFormat', '{_MICROS}', 'timestampNTZFormat', '{_MICROS}')"
+_AS_TEXT: Final = f"map('timeZone', 'UTC', 'timestampFormat', '{_MICROS}', 'timestampNTZFormat', '{_MICROS}')"
 """options of JSON, so that different times have different texts, the same in all sessions"""
 _ABSENT: Final = {
     "topic": "STRING",
@@ -122,7 +122,7 @@ def events(changes: DataFrame, table: ChangedTable, within: str = "TRUE", *, unr
     departure = arrival = "CAST(NULL AS STRING)"
     if table.may_lack_values:
         # A message that does not say which change it reports is identified by its own order.
-        event = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at), {_EXACT})) END"
+        event = f"CASE WHEN {_HAS_UNAVAILABLE} THEN coalesce(event, to_json(struct({order.as_struct()} AS at), {_AS_TEXT})) END"
         departure = (
             f"CASE WHEN is_old_key THEN {event} WHEN NOT {is_live} AND {identifies} AND {is_readable} THEN event END"
         )
